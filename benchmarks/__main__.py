@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks import (
     clients,
     compiled,
+    filters,
     grading,
     imports,
     kernel,
@@ -47,6 +48,7 @@ AREAS: dict[str, list[Measure]] = {
         messages.against_bare_appends,
     ],
     "pop": [pop.written, pop.against_push, pop.waiting, pop.idle_broker],
+    "filters": [filters.one_of_ten],
     "compiled": [compiled.against_fakeredis],
     "recording": [recording.recording],
     "clients": [clients.async_send, clients.push_consume, clients.rebalance],

@@ -27,6 +27,8 @@ FIXED = (
     "storePathRootDir",
     "mappedFileSizeCommitLog",
     "mappedFileSizeConsumeQueue",
+    "enableConsumeQueueExt",
+    "mappedFileSizeConsumeQueueExt",
     "mapperFileSizeBatchConsumeQueue",
     "maxHashSlotNum",
     "maxIndexNum",
@@ -51,6 +53,7 @@ class AdminSettings:
             RequestCode.UPDATE_BROKER_CONFIG: self._update_broker_config,
             RequestCode.GET_BROKER_CONFIG: self._get_broker_config,
             RequestCode.GET_BROKER_RUNTIME_INFO: self._get_broker_runtime_info,
+            RequestCode.GET_BROKER_HA_STATUS: self._get_broker_ha_status,
             RequestCode.GET_TIMER_CHECK_POINT: self._get_timer_check_point,
             RequestCode.GET_TIMER_METRICS: self._get_timer_metrics,
         }
@@ -83,6 +86,15 @@ class AdminSettings:
 
     def _get_broker_runtime_info(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         return RemotingCommand.response(ResponseCode.SUCCESS, body=KVTable(self.runtime_info()).encode())
+
+    def _get_broker_ha_status(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        """Which slaves the broker has, or how it follows its master; a master that never had a slave has none."""
+        from mqlab.protocol.bodies import HARuntimeInfo
+
+        service, end = self._broker.made_ha, self._broker.message_store.max_phy_offset
+        alone = HARuntimeInfo(master=True, master_commit_log_max_offset=end)
+        info = service.get_runtime_info() if service is not None else alone
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=info.encode())
 
     def _get_timer_check_point(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         """How far the timer is; as RocketMQ makes it at the start, it is made for this question."""

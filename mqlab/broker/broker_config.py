@@ -97,6 +97,17 @@ class BrokerConfig:
     pop_revive_max_return_size_per_read: int = 16 * 1024
     pop_revive_max_attempt_times: int = 16
 
+    enable_property_filter: bool = False
+    """Take subscriptions by SQL92 conditions."""
+    filter_support_retry: bool = False
+    enable_calc_filter_bit_map: bool = False
+    """Judge each message by all filters of its topic when it is dispatched."""
+    expect_consumer_num_use_filter: int = 32
+    """How many groups a bit map is made for."""
+    max_error_rate_of_bloom_filter: int = 20
+    """Per cent of the messages that a bit map may wrongly let pass."""
+    filter_data_clean_time_span: int = 24 * 3_600 * 1_000
+
     long_polling_enable: bool = True
     short_polling_time_mills: int = 1_000
     notify_consumer_ids_changed_enable: bool = True
@@ -183,6 +194,12 @@ class BrokerConfig:
             "revive_interval",
             "load_balance_poll_name_server_interval",
         )
+        check_least(self, 1, "expect_consumer_num_use_filter", "max_error_rate_of_bloom_filter")
+        if self.max_error_rate_of_bloom_filter >= 100:
+            raise LearnerError(
+                f"max_error_rate_of_bloom_filter={self.max_error_rate_of_bloom_filter} is no rate of errors",
+                "write per cent, from 1 to 99",
+            )
         check_queue_nums(AUTO_CREATE_TOPIC_KEY_TOPIC, self.default_topic_queue_nums)
         check_queue_nums(REVIVE_TOPIC_PREFIX, self.revive_queue_num)
         if self.default_message_request_mode not in ("PULL", "POP"):

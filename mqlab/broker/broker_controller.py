@@ -18,6 +18,7 @@ from mqlab.broker.consumer_manager import ConsumerManager
 from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
 from mqlab.broker.default_consumer_ids_change_listener import DefaultConsumerIdsChangeListener
 from mqlab.broker.errors import RequestError
+from mqlab.broker.filter.consumer_filters import ConsumerFilters
 from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
 from mqlab.broker.pop_start import disk_holds_pop, make_pop_with_the_first_check_point
 from mqlab.broker.producer_manager import ProducerManager
@@ -41,16 +42,19 @@ from mqlab.protocol.topic_config import (
 from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC, TIMER_TOPIC
 from mqlab.remoting import RemotingServer, RemotingServerConfig
 from mqlab.sim import public_call
-from mqlab.store import DefaultMessageStore, MessageStoreConfig
+from mqlab.store import BrokerRole, DefaultMessageStore, MessageStoreConfig
 from mqlab.trace.events.broker import BrokerShutDown, BrokerStarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mqlab.broker.broker_outer_api import RegisterBrokerResult
+    from mqlab.broker.ha.default_ha_service import DefaultHAService
+    from mqlab.broker.ha.slave_synchronize import SlaveSynchronize
     from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
     from mqlab.broker.transaction.transaction_services import TransactionServices
-    from mqlab.sim import Future, Node, PeriodicTask
+    from mqlab.sim import Future, Node, PeriodicTask, Transport
     from mqlab.store import MessageExtBrokerInner, PutMessageResult
     from mqlab.store.timer import TimerMessageStore
 
@@ -119,7 +123,10 @@ class BrokerController(WholeBroker):
         self.broker_outer_api = BrokerOuterAPI(node)
         self.executors = BrokerExecutors(node, broker_config)
         self.rebalance_lock_manager = RebalanceLockManager(node, broker_config.rebalance_lock_max_live_time)
-        self.consumer_ids_change_listener = DefaultConsumerIdsChangeListener(node, broker_config, self.remoting_server)
+        self.consumer_filters = ConsumerFilters(self)
+        self.consumer_ids_change_listener = DefaultConsumerIdsChangeListener(
+            node, broker_config, self.remoting_server, self.consumer_filters
+        )
         self.consumer_manager = ConsumerManager(
             node, self.consumer_ids_change_listener, broker_config.channel_expired_timeout
         )
@@ -143,22 +150,27 @@ class BrokerController(WholeBroker):
         )
         self.start_us = node.now_us()
         self.made_transactions: TransactionServices | None = None
+        self.made_ha = None
         self.made_pop: PopServices | None = None
         self.change_pop: Callable[[PopServices], None] | None = None
         """Puts other parts in the place of some of Pop's, before they start; None leaves all as they are."""
-        self.master_addr: str | None = None
-        self.master_ha_addr: str | None = None
-        """Of a slave: where its master serves clients, and where it gives its log away, as a name server said last."""
         self._query_assignment_processor: QueryAssignmentProcessor | None = None
         self._periodic: list[PeriodicTask] = []
         self._tables = (self.topic_config_manager, self.subscription_group_manager, self.consumer_offset_manager)
         self.services: list[BrokerService] = [
+            self.consumer_filters,
             self.broadcast_offset_manager,
             self.client_housekeeping_service,
             self.consumer_ids_change_listener,
             self.broker_fast_failure,
         ]
         """What begins when the port is open, in this order, and ends before it is closed; a new part adds itself."""
+        self.slave_synchronize: SlaveSynchronize | None = None
+        if self.message_store_config.broker_role is BrokerRole.SLAVE:
+            from mqlab.broker.ha.slave_synchronize import SlaveSynchronize
+
+            self.slave_synchronize = SlaveSynchronize(self)
+            self.services.append(self.slave_synchronize)
 
     def _is_batch_topic(self, topic: str) -> bool:
         config = self.topic_config_manager.topic_config_table.get(topic)
@@ -198,6 +210,22 @@ class BrokerController(WholeBroker):
     def prepare_message(self, message: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
         """Store a message of a transaction as a half message."""
         return self.transactions.prepare_message(message)
+
+    # -- replication ------------------------------------------------------------------------------------------------
+
+    @property
+    def ha_service(self) -> DefaultHAService:
+        """The broker's part in replication, made and started now if nobody has needed it before."""
+        service = self.made_ha
+        if service is None:
+            from mqlab.broker.ha.default_ha_service import DefaultHAService
+
+            service = self.made_ha = DefaultHAService(self.node, self.message_store)
+            service.start()
+        return service
+
+    def _accept_replica(self, transport: Transport) -> None:
+        self.ha_service.accept(transport)
 
     # -- the timer --------------------------------------------------------------------------------------------------
 
@@ -240,11 +268,15 @@ class BrokerController(WholeBroker):
         self.start_us = self.node.now_us()
         for table in self._tables:
             table.load_or_fail()
+        self.consumer_filters.load_or_fail()
         self.message_store.load()
         self.schedule_message_service.load_or_fail()
         self.message_store.message_arriving_listener = self.notify_message_arriving_listener.arriving
         self._register_processors()
         self.message_store.start()
+        self.node.listen(self.broker_config.ha_listen_port, self._accept_replica)
+        if self.message_store_config.broker_role is not BrokerRole.ASYNC_MASTER:
+            _ = self.ha_service
         if self.message_store_config.timer_wheel_enable and self._holds_timer_files():
             self._begin_timer()
         self.remoting_server.channel_listeners.append(self.client_housekeeping_service)
@@ -315,6 +347,9 @@ class BrokerController(WholeBroker):
         self.schedule_message_service.shutdown()
         if self._query_assignment_processor is not None:
             self._query_assignment_processor.shutdown()
+        self.node.stop_listening(self.broker_config.ha_listen_port)
+        if self.made_ha is not None:
+            self.made_ha.shutdown()
         self.message_store.shutdown()
         self.executors.close()
         for table in self._tables:
@@ -358,9 +393,20 @@ class BrokerController(WholeBroker):
         )
         # As in RocketMQ only the first name server to answer is listened to.
         for result in results[:1]:
-            self.master_addr, self.master_ha_addr = result.master_addr, result.ha_server_addr
+            self._take_master(result)
             if result.kv_table is not None:
                 self.topic_config_manager.update_order_topic_config(result.kv_table)
+
+    def _take_master(self, result: RegisterBrokerResult) -> None:
+        """Of a slave: follow the master that a name server knows, and ask it for the tables; none while it has none.
+
+        Java: org.apache.rocketmq.broker.BrokerController.handleRegisterBrokerResult.
+        """
+        if self.slave_synchronize is None or self.made_ha is None or self.made_ha.ha_client is None:
+            return
+        if result.ha_server_addr and not self.message_store_config.ha_master_address:
+            self.made_ha.ha_client.update_ha_master_address(result.ha_server_addr)
+        self.slave_synchronize.master_addr = result.master_addr
 
     def _restricted(self, topic: TopicConfig) -> TopicConfig:
         """The topic as it is reported: with the broker's own permissions, where those are less than all."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from mqlab.broker.broker_stats import BrokerStats
     from mqlab.broker.consumer_manager import ConsumerManager
     from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+    from mqlab.broker.filter.consumer_filters import ConsumerFilters
+    from mqlab.broker.ha.default_ha_service import DefaultHAService
     from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
     from mqlab.broker.producer_manager import ProducerManager
     from mqlab.broker.pull_request_hold_service import PullRequestHoldService
@@ -53,6 +55,7 @@ class BrokerParts:
     consumer_offset_manager: ConsumerOffsetManager
     schedule_message_service: ScheduleMessageService
     rebalance_lock_manager: RebalanceLockManager
+    consumer_filters: ConsumerFilters
     consumer_manager: ConsumerManager
     producer_manager: ProducerManager
     broadcast_offset_manager: BroadcastOffsetManager
@@ -60,6 +63,9 @@ class BrokerParts:
     notify_message_arriving_listener: NotifyMessageArrivingListener
     start_us: int
     """When the broker's threads began, us since the world began: the grids of threads that are made late begin here."""
+
+    made_ha: DefaultHAService | None
+    """The part in replication, None while nobody has needed it."""
 
     timer: TimerMessageStore | None
     """The timer, if anything has needed it yet."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.client_channel_info import ClientChannelInfo
 from mqlab.broker.errors import RequestError
-from mqlab.broker.filter.filter_for import check_expression_type
+from mqlab.broker.filter.filter_for import check_expression, check_expression_type
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.group_bodies import CheckClientRequestBody
@@ -116,9 +116,10 @@ class ClientManageProcessor(RequestProcessor):
     # -- checks -----------------------------------------------------------------------------------------------------
 
     def _check_client_config(self, request: RemotingCommand) -> RemotingCommand:
-        expression_type = CheckClientRequestBody.decode(request.body).subscription_data.expression_type
+        subscription = CheckClientRequestBody.decode(request.body).subscription_data
         try:
-            check_expression_type(expression_type)
+            check_expression_type(self._broker.broker_config, subscription.expression_type)
+            check_expression(subscription)
         except RequestError as error:
             return RemotingCommand.response(error.code, error.remark)
         return RemotingCommand.response(ResponseCode.SUCCESS)

@@ -91,11 +91,11 @@ class ConsumerManager:
         if is_new and self._node.hooks.on:
             self._node.hooks.emit(ClientRegistered(info.client_id, group, ROLE, info.channel.remote_address))
         changed = members.update_subscription(subscriptions) if update_subscription else False
-        if not (is_new or changed):
-            return False
-        if notify and not members.is_broadcasting:
+        if (is_new or changed) and notify and not members.is_broadcasting:
             self._listener.group_changed(members)
-        return True
+        if update_subscription:
+            self._listener.group_registered(group, subscriptions)
+        return is_new or changed
 
     def unregister_consumer(self, group: str, channel: Channel, *, notify: bool = True) -> None:
         """A consumer leaves in good order."""
@@ -115,6 +115,7 @@ class ConsumerManager:
             self._node.hooks.emit(ClientUnregistered(gone.client_id, group, ROLE, reason))
         if not members.channel_info_table:
             del self.consumer_table[group]
+            self._listener.group_unregistered(group)
         if notify and not members.is_broadcasting:
             self._listener.group_changed(members)
 

@@ -74,6 +74,13 @@ class ConsumerOffsetManager(ConfigManager):
         """Forget up to where the group was given messages of a topic: it goes on from its progress."""
         self.pull_offset_table.pop(f"{topic}@{group}", None)
 
+    def put_all(self, wrapper: ConsumerOffsetSerializeWrapper) -> None:
+        """Take over a master's progress, as a slave does: that of groups that the master does not know stays."""
+        self.offset_table.update(wrapper.offset_table)
+        self.data_version.assign(wrapper.data_version)
+        self._unsaved = True
+        self.persist()
+
     # -- resets by the broker ---------------------------------------------------------------------------------------
 
     def assign_reset_offset(self, group: str, topic: str, queue_id: int, offset: int) -> None:

@@ -1,4 +1,4 @@
-"""Telling the members of a consumer group that the group has changed."""
+"""Telling the members of a consumer group that the group has changed, and the broker's filters what it wants."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from mqlab.trace.events.broker import ConsumerGroupChanged
 if TYPE_CHECKING:
     from mqlab.broker.broker_config import BrokerConfig
     from mqlab.broker.consumer_group_info import ConsumerGroupInfo
+    from mqlab.broker.filter.consumer_filters import ConsumerFilters
+    from mqlab.protocol.heartbeat import SubscriptionData
     from mqlab.remoting import RemotingServer
     from mqlab.sim import Node, PeriodicTask
 
@@ -28,10 +30,11 @@ class DefaultConsumerIdsChangeListener:
     once; otherwise every 15 s, once for each group that changed since.
     """
 
-    def __init__(self, node: Node, config: BrokerConfig, server: RemotingServer) -> None:
+    def __init__(self, node: Node, config: BrokerConfig, server: RemotingServer, filters: ConsumerFilters) -> None:
         self._node = node
         self._config = config
         self._server = server
+        self._filters = filters
         self._waiting: dict[str, ConsumerGroupInfo] = {}
         self._rhythm: PeriodicTask | None = None
 
@@ -55,6 +58,14 @@ class DefaultConsumerIdsChangeListener:
             self._notify(group)
         else:
             self._waiting[group.group] = group
+
+    def group_registered(self, group: str, subscriptions: list[SubscriptionData]) -> None:
+        """A heartbeat says what a group subscribes to."""
+        self._filters.group_registered(group, subscriptions)
+
+    def group_unregistered(self, group: str) -> None:
+        """The last member of a group has gone."""
+        self._filters.group_unregistered(group)
 
     def _notify_waiting(self) -> None:
         waiting, self._waiting = self._waiting, {}

@@ -10,7 +10,7 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import PullMessageResponseHeader
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.sysflag import PullSysFlag
-from mqlab.store import GetMessageResult, GetMessageStatus
+from mqlab.store import BrokerRole, GetMessageResult, GetMessageStatus
 from mqlab.trace.events.broker import PullAnswered, PullHeld
 
 if TYPE_CHECKING:
@@ -44,14 +44,18 @@ def response_code(status: GetMessageStatus, asked_offset: int) -> int:
 class DefaultPullMessageResultHandler:
     """Answers a pull with what was found, or has it held.
 
-    Java: org.apache.rocketmq.broker.processor.DefaultPullMessageResultHandler. Differs from RocketMQ: a broker here
-    is always a master, so no consumer is sent to another one.
+    With `slave_read_enable` the answer says which broker to ask next: a slave for what lies too far back to be in the
+    master's memory, else the master. A slave that has not got so far itself lets the consumer ask at once again.
+
+    Java: org.apache.rocketmq.broker.processor.DefaultPullMessageResultHandler.
     """
 
     def __init__(self, broker: BrokerParts) -> None:
         self._broker = broker
         self._node = broker.node
         self._config = broker.broker_config
+        store_config = broker.message_store_config
+        self._may_be_behind = store_config.broker_role is BrokerRole.SLAVE and not store_config.offset_check_in_slave
 
     def handle(
         self,
@@ -73,6 +77,8 @@ class DefaultPullMessageResultHandler:
         if self._config.slave_read_enable:
             slowly = result.suggest_pulling_from_slave
             suggested_broker_id = group.which_broker_when_consume_slowly if slowly else group.broker_id
+        if code == ResponseCode.PULL_OFFSET_MOVED and self._may_be_behind:
+            code, suggested_broker_id = int(ResponseCode.PULL_RETRY_IMMEDIATELY), group.broker_id
         response_header = PullMessageResponseHeader(
             suggested_broker_id,
             result.next_begin_offset,

@@ -25,8 +25,13 @@ class ArrivalListener(Protocol):
         max_offset: int,
         tags_code: int | None = None,
         properties: Mapping[str, str] | None = None,
+        msg_store_time: int = 0,
+        filter_bit_map: bytes | None = None,
     ) -> None:
-        """The queue now reaches up to `max_offset`; its last message has this tags code and these properties."""
+        """The queue now reaches up to `max_offset`; its last message has this tags code and these properties.
+
+        `filter_bit_map` says which filters it has passed, None that nobody looked.
+        """
 
 
 class NotifyMessageArrivingListener:
@@ -63,4 +68,6 @@ class NotifyMessageArrivingListener:
         if self._config.long_polling_enable:
             for listener in self.listeners:
                 if listener.waiting:
-                    listener.notify_message_arriving(topic, queue_id, logic_offset, tags_code, properties)
+                    listener.notify_message_arriving(
+                        topic, queue_id, logic_offset, tags_code, properties, msg_store_time, filter_bit_map
+                    )

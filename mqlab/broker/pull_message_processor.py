@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.default_pull_message_result_handler import DefaultPullMessageResultHandler
 from mqlab.broker.errors import FAQ, RequestError, rejected
-from mqlab.broker.filter.filter_for import filter_for
+from mqlab.broker.filter.filter_for import filter_of_pull
 from mqlab.broker.filter.message_filter import MessageFilter
 from mqlab.errors import LearnerError
 from mqlab.protocol.codes import RequestCode, ResponseCode
@@ -16,7 +16,7 @@ from mqlab.protocol.heartbeat import ConsumeType, SubscriptionData, build_subscr
 from mqlab.protocol.sysflag import PermName, PullSysFlag
 from mqlab.remoting import Channel, RequestProcessor
 from mqlab.sim import EndpointClosed
-from mqlab.store import GetMessageResult, GetMessageStatus
+from mqlab.store import BrokerRole, GetMessageResult, GetMessageStatus
 from mqlab.trace.events.broker import PullReceived
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ class PullMessageProcessor(RequestProcessor):
 
     A request is checked, read for, and answered; or, when there is nothing new and its consumer agreed, held. A held
     request is processed from the start when it is woken, but then it may not be held again. Differs from RocketMQ:
-    subscriptions are tags only, as with enablePropertyFilter=false, and a subscription that came with a pull is
-    forgotten.
+    a subscription that came with a pull is forgotten.
     """
 
     def __init__(self, broker: BrokerParts) -> None:
@@ -52,6 +51,14 @@ class PullMessageProcessor(RequestProcessor):
         self._consumers = broker.consumer_manager
         self._offsets = broker.consumer_offset_manager
         self._handler = DefaultPullMessageResultHandler(broker)
+
+    def reject_request(self) -> str | None:
+        """Refuse everything on a slave that nobody may read from (the text is remoting's own).
+
+        Java: org.apache.rocketmq.broker.processor.PullMessageProcessor.rejectRequest.
+        """
+        refuses = self._store.config.broker_role is BrokerRole.SLAVE and not self._config.slave_read_enable
+        return "" if refuses else None
 
     def process_request(self, channel: Channel, request: RemotingCommand) -> RemotingCommand | None:
         """Answer a pull that has just come; None when it is held."""
@@ -80,7 +87,13 @@ class PullMessageProcessor(RequestProcessor):
             )
         try:
             group, topic = self._check(channel, request, header)
-            message_filter = filter_for(self._subscription(header, group))
+            message_filter = filter_of_pull(
+                self._broker,
+                header.consumer_group,
+                self._subscription(header, group),
+                header.sub_version,
+                in_request=bool(header.sys_flag & PullSysFlag.SUBSCRIPTION),
+            )
         except RequestError as error:
             return rejected(hooks, channel, request, error)
         result = self._get_message(header, message_filter)
@@ -192,7 +205,7 @@ class PullMessageProcessor(RequestProcessor):
                 store.get_min_offset_in_queue(header.topic, header.queue_id),
                 store.get_max_offset_in_queue(header.topic, header.queue_id),
             )
-        return self._store.get_message(
+        result = self._store.get_message(
             header.consumer_group,
             header.topic,
             header.queue_id,
@@ -200,6 +213,9 @@ class PullMessageProcessor(RequestProcessor):
             header.max_msg_nums,
             message_filter=None if message_filter.wants_all else message_filter,
         )
+        if result is not None and self._node.hooks.on:
+            message_filter.tell_read(self._node.hooks, header.topic, header.queue_id, header.queue_offset, result)
+        return result
 
     def _note_offsets(
         self, header: PullMessageRequestHeader, next_begin_offset: int, broker_allow_suspend: bool

@@ -77,6 +77,8 @@ class PullRequestHoldService(ServiceThread):
         max_offset: int,
         tags_code: int | None = None,
         properties: Mapping[str, str] | None = None,
+        msg_store_time: int = 0,
+        filter_bit_map: bytes | None = None,
     ) -> None:
         """The queue now reaches up to `max_offset`: wake the requests that get something out of it, or are due.
 
@@ -88,7 +90,9 @@ class PullRequestHoldService(ServiceThread):
         now_us = self.node.now_us()
         kept = []
         for request in requests:
-            reason = self._reason_to_wake(request, topic, queue_id, max_offset, tags_code, properties, now_us)
+            reason = self._reason_to_wake(
+                request, topic, queue_id, max_offset, tags_code, properties, now_us, msg_store_time, filter_bit_map
+            )
             if reason:
                 self._wake(request, reason, now_us)
             else:
@@ -105,11 +109,13 @@ class PullRequestHoldService(ServiceThread):
         tags_code: int | None,
         properties: Mapping[str, str] | None,
         now_us: int,
+        msg_store_time: int,
+        filter_bit_map: bytes | None,
     ) -> str:
         newest = max_offset if max_offset > request.offset else self._max_offset_in_queue(topic, queue_id)
         if newest > request.offset:
             message_filter = request.message_filter
-            if message_filter.is_matched_by_consume_queue(tags_code) and (
+            if message_filter.is_matched_by_consume_queue(tags_code, msg_store_time, filter_bit_map) and (
                 properties is None or message_filter.is_matched_by_properties(properties)
             ):
                 return ARRIVED

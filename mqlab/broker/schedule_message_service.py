@@ -191,6 +191,13 @@ class ScheduleMessageService(ConfigManager):
         self._count_turns()
         return DelayOffsetSerializeWrapper(dict(sorted(self.offset_table.items())), self.data_version)
 
+    def replace_all(self, wrapper: DelayOffsetSerializeWrapper) -> None:
+        """Take over a master's progress, as a slave does, as far as the own queues go."""
+        self.offset_table = wrapper.offset_table
+        self.data_version.assign(wrapper.data_version)
+        self._correct_delay_offsets()
+        self.persist()
+
     def encode(self) -> dict[str, Any]:
         """The content of delayOffset.json."""
         return self.wrapper().to_json()

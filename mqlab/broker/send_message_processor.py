@@ -30,7 +30,7 @@ from mqlab.protocol.topics import (
 )
 from mqlab.remoting import Channel, RequestProcessor
 from mqlab.sim import Future
-from mqlab.store import PUT_OK, MessageExtBrokerInner, PutMessageResult
+from mqlab.store import PUT_OK, BrokerRole, MessageExtBrokerInner, PutMessageResult
 from mqlab.trace.events.broker import MessageSendAnswered, MessageSendReceived
 
 if TYPE_CHECKING:
@@ -80,11 +80,11 @@ class SendMessageProcessor(RequestProcessor):
         self._unique_keys = UniqueKeyGenerator(spec.ip, spec.pid, spec.salt)
 
     def reject_request(self) -> str | None:
-        """Refuse everything while the page cache is busy (the text is remoting's own).
+        """Refuse everything while the page cache is busy, and on a slave (the text is remoting's own).
 
         Java: org.apache.rocketmq.broker.processor.SendMessageProcessor.rejectRequest.
         """
-        return "" if self._store.is_os_page_cache_busy() else None
+        return "" if self._store.is_os_page_cache_busy() or self._store.config.broker_role is BrokerRole.SLAVE else None
 
     def process_request(self, channel: Channel, request: RemotingCommand) -> Answer:
         """Check, store and answer."""

@@ -76,6 +76,18 @@ class SubscriptionGroupManager(ConfigManager):
                 SubscriptionGroupUpdated(config.group_name, config.retry_queue_nums, config.retry_max_times)
             )
 
+    def replace_all(self, wrapper: SubscriptionGroupWrapper) -> None:
+        """Take over a master's table, as a slave does. As in RocketMQ each group that goes and each that comes makes a
+        new version beyond the master's, so the tables never count as equal.
+        """
+        changes = len(self.subscription_group_table) + len(wrapper.subscription_group_table)
+        self.subscription_group_table = dict(wrapper.subscription_group_table)
+        self.forbidden_table = wrapper.forbidden_table
+        self.data_version.assign(wrapper.data_version)
+        for _ in range(changes):
+            self.data_version.next_version(self._node.now_ms())
+        self.persist()
+
     def delete_subscription_group_config(self, group: str) -> None:
         """Forget the settings of a group, and write the table."""
         known = self.subscription_group_table.pop(group, None)

@@ -185,6 +185,17 @@ class TopicConfigManager(ConfigManager):
         current = known.attributes if known is not None else {}
         return replace(config, attributes=alter_attributes(known is None, current, config.attributes))
 
+    def replace_all(self, table: dict[str, TopicConfig], version: DataVersion) -> None:
+        """Take over a master's table, as a slave does. As in RocketMQ each topic that goes and each that comes makes a
+        new version beyond the master's, so the tables never count as equal.
+        """
+        changes = len(self.topic_config_table) + len(table)
+        self.topic_config_table = dict(table)
+        self.data_version.assign(version)
+        for _ in range(changes):
+            self.data_version.next_version(self._node.now_ms())
+        self.persist()
+
     def delete_topic_config(self, topic: str) -> None:
         """Forget a topic; name servers keep its route until somebody deletes it there, too."""
         if self.topic_config_table.pop(topic, None) is None:

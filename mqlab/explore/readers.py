@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mqlab.client import DefaultMQPushConsumer, MessageModel, OffsetStore, ServiceState
 from mqlab.lab.processes import ClientProcess
-from mqlab.protocol.heartbeat import ConsumeFromWhere, SubscriptionData
+from mqlab.protocol.heartbeat import ConsumeFromWhere, ExpressionType, SubscriptionData
 from mqlab.protocol.message import MessageQueue
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Reader(NamedTuple):
     member: Member | None
     """The consumer that keeps the offsets; None when the brokers keep them."""
     topics: dict[str, frozenset[int]]
-    """The topics with the hash codes of their tags; none are all."""
+    """The topics with the hash codes of their tags; none are all. What is wanted by a condition is not judged."""
     tags: dict[str, frozenset[str]]
     from_first_offset: bool
     in_order: bool
@@ -111,6 +111,8 @@ def readers_of(lab: Lab, *, running: bool = False) -> dict[str, Reader]:
         topics = dict(readers[name].topics) if name in readers else {}
         tags = dict(readers[name].tags) if name in readers else {}
         for topic, subscription in sorted(member.rebalance_impl.subscription_inner.items()):
+            if not ExpressionType.is_tag_type(subscription.expression_type):
+                continue
             topics[topic] = subscription.code_set
             tags[topic] = subscription.tags_set
         readers[name] = Reader(

@@ -54,7 +54,7 @@ class CommittedIsConsumed(Rule):
     def on_event(self, record: Record) -> None:
         """Look at what a new offset passes."""
         if record.kind == "OffsetCommitted":
-            self._committed(record, record.group, record.node)
+            self._committed(record, record.group, self.case.ledger.names.original_of(record.node))
         else:
             name = self.case.ledger.names.reader_of(record.group, record.node)
             if name != record.group:

@@ -30,6 +30,11 @@ LISTENER_AT_WORK_TEXT = (
     "A consumer that is shut down writes its offsets, and gives its queues up a moment later without waiting for its "
     "listener: what is consumed in between is not written, and the next owner gets it again."
 )
+BEHIND = "a slave that is behind its master"
+BEHIND_TEXT = (
+    "A slave that is asked for an offset which it has not got yet does not correct it, since its master may have it: "
+    "the consumer is told to ask again at once, and does so without a pause while it knows no master."
+)
 OUTSIDE = ("OFFSET_TOO_SMALL", "OFFSET_OVERFLOW_BADLY", "OFFSET_RESET")
 MOST_TOLD = 4
 """How often a group may pull from one and the same offset outside of a queue: once for each member, and once more."""
@@ -116,6 +121,7 @@ class CorrectedOffsetsFit(Rule):
     """A pull from outside of a queue is told an offset that lies within it, and the group keeps to that."""
 
     kinds = ("PullAnswered", "NodeStarted")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {BEHIND: BEHIND_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -128,6 +134,9 @@ class CorrectedOffsetsFit(Rule):
             self._told.clear()
             return
         if not self.case.is_live or record.status not in OUTSIDE:
+            return
+        if self.case.ledger.names.original_of(record.node) != record.node:
+            self.excuse(BEHIND)
             return
         told = self._told.setdefault((record.group, record.node, record.topic, record.queue_id), [])
         told.append(record.queue_offset)
@@ -221,7 +230,10 @@ class GivenUpIsWritten(Rule):
 
 
 class ProgressIsKept(Rule):
-    """What was committed 11 s before a process ended is known when it was started again."""
+    """What was committed 11 s before a process ended is known when it was started again.
+
+    What was committed to a slave is not judged: it takes over its master's offsets, also smaller ones.
+    """
 
     kinds = ("OffsetCommitted", "OffsetUpdated", "NodeCrashed", "PowerLost", "BrokerStarted", "QueueAllocated")
 
@@ -235,7 +247,8 @@ class ProgressIsKept(Rule):
         if record.kind in ("NodeCrashed", "PowerLost"):
             self._ended_us[record.target] = record.ts_us
         elif record.kind == "OffsetCommitted":
-            self._note(record, (record.node, (record.group, record.node, record.topic, record.queue_id)))
+            if self.case.ledger.names.original_of(record.node) == record.node:
+                self._note(record, (record.node, (record.group, record.node, record.topic, record.queue_id)))
         elif record.kind == "OffsetUpdated":
             if self._is_broadcasting(record):
                 self._note(record, (record.node, (record.group, record.broker_name, record.topic, record.queue_id)))

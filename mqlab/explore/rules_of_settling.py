@@ -54,7 +54,7 @@ class EverythingSettles(Rule):
             self.found(None, f"in the end, with nothing going wrong any more, {text}")
         for _ in self._standing:
             self.excuse(AGAIN_WITHOUT_END)
-        for broker in self.case.lab.brokers:
+        for broker in self.case.lab.masters:
             stands = standing(self.case.ledger.stores, broker)
             if stands is not None:
                 self.excuse(stands.reason)
@@ -70,9 +70,9 @@ class EverythingSettles(Rule):
         """What waits, a sentence for each queue; of parked messages all of them, or those that are `overdue`."""
         lab = self.case.lab
         readers = readers_of(lab, running=True)
-        for broker in lab.brokers:
+        yield from (f"{broker.name} is not up" for broker in lab.brokers if not broker.is_up())
+        for broker in lab.masters:
             if not broker.is_up():
-                yield f"{broker.name} is not up"
                 continue
             store = broker.store
             # The blank that ends a file may be all that there is, when the next file found no room.

@@ -52,9 +52,12 @@ def _is_reply(row: Row) -> bool:
 
 
 class AcknowledgedSurvives(Rule):
-    """A message that a producer was told is stored is in a store, and survives every restart of its broker."""
+    """A message that a producer was told is stored is in a store, and survives every restart of its broker.
 
-    kinds = ("MessageStored", "SendSucceeded", "StoreRecovered")
+    What a slave has by then survives on it.
+    """
+
+    kinds = ("MessageStored", "SendSucceeded", "StoreRecovered", "ReplicaDataAppended")
     EXCEPTIONS: ClassVar[dict[str, str]] = {UNFLUSHED: UNFLUSHED_TEXT, PUSHED: PUSHED_TEXT}
 
     def __init__(self, case: Case) -> None:
@@ -62,6 +65,8 @@ class AcknowledgedSurvives(Rule):
         self._stored: dict[str, dict[tuple[str, int], None]] = {}
         """Unique key -> (broker, commit-log offset) of each copy."""
         self._acknowledged: dict[str, None] = {}
+        self._ends: dict[str, int] = {}
+        """Slave -> the end of its log."""
 
     def on_event(self, record: Record) -> None:
         """Note what is stored, and judge answers to producers and recoveries."""
@@ -69,6 +74,8 @@ class AcknowledgedSurvives(Rule):
             self._stored.setdefault(record.unique_key, {})[record.node, record.commit_log_offset] = None
         elif record.kind == "StoreRecovered":
             self._recovered(record)
+        elif record.kind == "ReplicaDataAppended":
+            self._ends[record.node] = record.commit_log_offset + record.body_bytes
         elif record.send_status == "SEND_OK":
             self._answered(record)
 
@@ -85,8 +92,14 @@ class AcknowledgedSurvives(Rule):
                 self.found(row, f"a batch was acknowledged, and nothing of it is at {place}")
 
     def _recovered(self, record: Record) -> None:
+        if record.node in self._ends:
+            self._ends[record.node] = record.commit_log_max_offset
+        names = self.case.ledger.names
+        copies = [(slave, end) for slave, end in self._ends.items() if names.original_of(slave) == record.node]
         for msg_id, places in self._stored.items():
             kept = {at: None for at in places if at[0] != record.node or at[1] < record.commit_log_max_offset}
+            for node, offset in places.keys() - kept.keys() if copies else ():
+                kept.update({(slave, offset): None for slave, end in copies if node == record.node and offset < end})
             if places and not kept and msg_id in self._acknowledged:
                 self._lost(record, f"message {msg_id} was acknowledged and is lost")
             self._stored[msg_id] = kept
@@ -114,6 +127,7 @@ class AcknowledgedIsReadable(Rule):
         for place in self.case.contents.unreadable:
             text = f"the queue has an entry for {place}, but no message can be read there"
             self._judge(None, [place], False, text)
+        copies = self.case.contents.copies
         # A torn record has lost the key under which the ledger knows it.
         kept = {
             ledger.stores.stored[place].unique_key
@@ -121,6 +135,7 @@ class AcknowledgedIsReadable(Rule):
             else each.unique_key
             for place, each in found.items()
         }
+        kept |= {copy.unique_key for same in copies.values() for copy in same}
         places: dict[str, list[Place]] = {}
         for place, stored in (*ledger.stores.stored.items(), *ledger.stores.lost.items()):
             places.setdefault(stored.unique_key, []).append(place)
@@ -135,7 +150,7 @@ class AcknowledgedIsReadable(Rule):
                 text = f"message {msg_id} was acknowledged, and no broker has it"
                 self._judge(row, places.get(msg_id, []), msg_id in ledger.stores.lost_keys, text)
         for place, row in ledger.sends.acknowledged_places.items():
-            if place not in found:
+            if place not in found and place not in copies:
                 is_lost = place in ledger.stores.lost or place in ledger.stores.used_twice
                 text = f"the message of a batch at {place} was acknowledged, and is not there"
                 self._judge(row, [place], is_lost, text)

@@ -18,6 +18,9 @@ from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.protocol.topics import CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_HALF_TOPIC, is_system_topic
 from mqlab.trace.record import Record
 
+WRITTEN_DOWN_US = 7_000_000
+"""An end is written down at the second look of a thread that looks every 3 s, at the latest."""
+
 COMMIT, ROLLBACK = "COMMIT_MESSAGE", "ROLLBACK_MESSAGE"
 
 LOST_AGAIN = "half messages stored again without a flush"
@@ -25,6 +28,11 @@ LOST_AGAIN_TEXT = (
     "A half message that is asked about is stored again, and its copy is not waited for, also with SYNC_FLUSH. The "
     "check's progress may be written before that copy is flushed: when the machine then loses power nobody is asked "
     "any more."
+)
+NOT_WRITTEN = "an end that is not written down"
+NOT_WRITTEN_TEXT = (
+    "What ended is written into the op topic for many half messages at a time. A store that refuses that message, as "
+    "on a full disk, is not tried again: all of them are asked about."
 )
 NOT_STORED = "what is put aside and not stored"
 NOT_STORED_TEXT = (
@@ -79,13 +87,20 @@ class EndsAreKept(Rule):
 
     def at_end(self) -> None:
         """Look where the messages are."""
-        there = {f.unique_key for f in self.case.contents.found.values() if not is_system_topic(f.place.topic)}
+        there: dict[str, bool] = {}
+        for found in self.case.contents.found.values():
+            if not is_system_topic(found.place.topic):
+                # An entry of a lost message may point to another message by now, also to a half message.
+                is_stale = there.get(found.unique_key, True) and self.case.is_stale(found.place)
+                there[found.unique_key] = is_stale
         stores = self.case.ledger.stores
         for key, record in self._ends.items():
             if record.local_state == ROLLBACK:
-                if key in there:
+                if there.get(key):
+                    self.excuse(STALE)
+                elif key in there:
                     self.found(record.row, f"message {key} was rolled back and is in {record.topic}")
-            elif key not in there:
+            elif there.get(key, True):
                 if key in stores.lost_keys and may_lose_the_unflushed(self.case, record.node):
                     self.excuse(UNFLUSHED)
                 elif key in stores.in_gaps or key in stores.in_passed_over:
@@ -142,6 +157,34 @@ class HalfMessagesEnd(Rule):
     def _checked_up_to(self, broker: str) -> int:
         offsets = self.case.broker(broker).running().consumer_offset_manager
         return offsets.query_offset(CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_HALF_TOPIC, 0)
+
+
+class EndedIsLeftAlone(Rule):
+    """A broker that has been told an end, and has had the time to write it down, asks no more."""
+
+    kinds = ("TransactionEnded", "TransactionOpWritten", "TransactionChecked", "BrokerStarted", "NodeThawed")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WRITTEN: NOT_WRITTEN_TEXT}
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._ended_us: dict[tuple[str, str], int] = {}
+        self._refused: dict[str, None] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note ends, forget those of a broker that was stopped, and judge questions."""
+        if record.kind == "TransactionEnded":
+            if record.code == 0 and record.local_state in (COMMIT, ROLLBACK):
+                self._ended_us.setdefault((record.node, record.unique_key), record.ts_us)
+        elif record.kind == "TransactionOpWritten":
+            if record.op_offset < 0:
+                self._refused[record.node] = None
+        elif record.kind != "TransactionChecked":
+            self._ended_us = {key: us for key, us in self._ended_us.items() if key[0] != record.node}
+        elif record.ts_us - self._ended_us.get((record.node, record.unique_key), record.ts_us) > WRITTEN_DOWN_US:
+            if record.node in self._refused:
+                self.excuse(NOT_WRITTEN)
+            else:
+                self.found(record.row, f"message {record.unique_key} is ended and asked about")
 
 
 class QuestionsAreCounted(Rule):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.explore.places import Place
@@ -11,6 +12,8 @@ from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
+    from mqlab.lab.processes import BrokerProcess
+    from mqlab.store import DefaultMessageStore
 
 
 class Found(NamedTuple):
@@ -35,40 +38,66 @@ class Found(NamedTuple):
 
 
 class StoreContents:
-    """All messages of all brokers, read out of their stores."""
+    """All messages of all masters, read out of their stores, and the copies that slaves have of them."""
 
     def __init__(self, lab: Lab) -> None:
         self.found: dict[Place, Found] = {}
         self.unreadable: list[Place] = []
         self.due_up_to: dict[tuple[str, int], int] = {}
         """(broker, queue of the schedule topic) -> the offset up to which parked messages were delivered."""
+        self.copies: dict[Place, list[Found]] = {}
+        """What slaves have, by the place that it has at their master."""
+        for broker in lab.masters:
+            self._read(broker)
         for broker in lab.brokers:
-            self._read(broker.name, lab)
+            if broker.is_slave:
+                self._read_copies(lab, broker)
 
-    def _read(self, broker: str, lab: Lab) -> None:
-        controller = next(b for b in lab.brokers if b.name == broker).running()
+    def _read_copies(self, lab: Lab, slave: BrokerProcess) -> None:
+        store = slave.store
+        group = slave.settings["broker_name"]
+        master = next((broker.name for broker in lab.masters if broker.settings["broker_name"] == group), slave.name)
+        for topic, queue_id in sorted(store.consume_queue_store.consume_queue_table):
+            for offset, found in _messages(store, Place(slave.name, topic, queue_id, 0)):
+                if found is not None:
+                    self.copies.setdefault(Place(master, topic, queue_id, offset), []).append(found)
+
+    def _read(self, broker: BrokerProcess) -> None:
+        controller = broker.running()
         store = controller.message_store
         for topic, queue_id in sorted(store.consume_queue_store.consume_queue_table):
-            queue = store.find_consume_queue(topic, queue_id)
-            assert queue is not None
-            for offset in range(queue.min_offset_in_queue, queue.max_offset_in_queue):
-                place = Place(broker, topic, queue_id, offset)
-                unit = queue.get(offset)
-                message = store.look_message_by_offset(unit.pos) if unit is not None else None
-                if unit is None or message is None:
+            for offset, found in _messages(store, Place(broker.name, topic, queue_id, 0)):
+                place = Place(broker.name, topic, queue_id, offset)
+                if found is None:
                     self.unreadable.append(place)
-                    continue
-                properties = message.properties
-                self.found[place] = Found(
-                    place,
-                    message.queue_offset,
-                    message.msg_id,
-                    properties.get(MessageConst.KEYS, ""),
-                    message.reconsume_times,
-                    properties.get(MessageConst.REAL_TOPIC, ""),
-                    properties.get(MessageConst.TAGS, ""),
-                    message.body,
-                    is_torn(store, unit.pos, unit.size),
-                )
+                else:
+                    self.found[place] = found
         for level, offset in controller.schedule_message_service.offset_table.items():
-            self.due_up_to[broker, level - 1] = offset
+            self.due_up_to[broker.name, level - 1] = offset
+
+
+def _messages(store: DefaultMessageStore, queue_at: Place) -> Iterator[tuple[int, Found | None]]:
+    """The messages of a queue by offset; None where none can be read."""
+    queue = store.find_consume_queue(queue_at.topic, queue_at.queue_id)
+    assert queue is not None
+    for offset in range(queue.min_offset_in_queue, queue.max_offset_in_queue):
+        unit = queue.get(offset)
+        message = store.look_message_by_offset(unit.pos) if unit is not None else None
+        if unit is None or message is None:
+            yield offset, None
+            continue
+        properties = message.properties
+        yield (
+            offset,
+            Found(
+                queue_at._replace(queue_offset=offset),
+                message.queue_offset,
+                message.msg_id,
+                properties.get(MessageConst.KEYS, ""),
+                message.reconsume_times,
+                properties.get(MessageConst.REAL_TOPIC, ""),
+                properties.get(MessageConst.TAGS, ""),
+                message.body,
+                is_torn(store, unit.pos, unit.size),
+            ),
+        )

@@ -38,12 +38,14 @@ from mqlab.explore.rules_of_pop import (
     ReviversKeepUp,
 )
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
+from mqlab.explore.rules_of_replication import CopiesAreTheSame
 from mqlab.explore.rules_of_replies import RequestsEnd
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn
 from mqlab.explore.rules_of_timers import TimersComeInTime
 from mqlab.explore.rules_of_transactions import (
+    EndedIsLeftAlone,
     EndsAreKept,
     HalfMessagesAreHidden,
     HalfMessagesEnd,
@@ -61,6 +63,7 @@ RULES: tuple[type[Rule], ...] = (
     AcknowledgedSurvives,
     AcknowledgedIsReadable,
     NothingUnsentIsDelivered,
+    CopiesAreTheSame,
     ThresholdsHold,
     DroppedIsLeftAlone,
     CommittedIsConsumed,
@@ -86,6 +89,7 @@ RULES: tuple[type[Rule], ...] = (
     HalfMessagesAreHidden,
     EndsAreKept,
     HalfMessagesEnd,
+    EndedIsLeftAlone,
     QuestionsAreCounted,
     AckedStaysAway,
     NothingUnackedIsLost,

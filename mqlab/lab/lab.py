@@ -182,19 +182,33 @@ class Lab(Looking, Acting):
         name: str = "",
         *,
         start: bool = True,
+        slave_of: str = "",
         prepare: Callable[[Any], None] | None = None,
         **settings: Any,
     ) -> BrokerProcess:
         """Add a broker (port 10911) and start it: the call returns when its first registration is through.
 
         `settings` are RocketMQ's BrokerConfig and MessageStoreConfig in Python's case, in one list. With `start=False`
-        the process waits for `lab.start(name)`, so that its start can be stepped. `prepare` is called with the
-        BrokerController before that starts, for one that shall have other parts.
+        the process waits for `lab.start(name)`, so that its start can be stepped. With `slave_of="broker-a"` it is a
+        slave of that broker: it has its settings (but for those that are given), and the next broker id. `prepare` is
+        called with the BrokerController before that starts, for one that shall have other parts.
         """
-        with self._new_node(name, "broker", letters=True) as node:
+        if slave_of:
+            settings = {**self._settings_of_slave(slave_of), **settings}
+        with self._new_node(name, "slave" if slave_of else "broker", letters=True) as node:
             process = BrokerProcess(self, node, settings)
             process.prepare = prepare
         return self._add(process, start)
+
+    def _settings_of_slave(self, master: str) -> dict[str, Any]:
+        masters = [broker.name for broker in self.masters]
+        if master not in masters:
+            hint = f"choose among {', '.join(masters)}" if masters else "start one first: lab.broker('broker-a')"
+            raise LearnerError(f"there is no master {master!r}", hint)
+        (process,) = (broker for broker in self.masters if broker.name == master)
+        group = process.settings["broker_name"]
+        number = sum(broker.settings["broker_name"] == group for broker in self.brokers)
+        return {**process.settings, "broker_role": "SLAVE", "broker_id": number}
 
     def proxy(self, name: str = "", *, start: bool = True, **settings: Any) -> ProxyProcess:
         """Add a proxy (port 8081) and start it: what 5.x clients speak to. `settings` are RocketMQ's ProxyConfig in
@@ -281,21 +295,21 @@ class Lab(Looking, Acting):
         return self._client(node, "consumer", SimpleConsumer, group, settings)
 
     def create_group(self, group: str, **settings: Any) -> None:
-        """Create a consumer group on all brokers, as an administrator does: `consume_message_orderly=True` for 5.x
+        """Create a consumer group on all masters, as an administrator does: `consume_message_orderly=True` for 5.x
         consumers that want order, `retry_max_times=3` for fewer deliveries.
         """
-        for broker in self.brokers:
+        for broker in self.masters:
             broker.create_group(group, **settings)
 
     def create_topic(
         self, topic: str, queues: int = 4, *, brokers: str | list[str] | None = None, **settings: Any
     ) -> None:
-        """Create a topic on the brokers (all of them unless told), as an administrator does, and wait until it is
+        """Create a topic on the brokers (all masters unless told), as an administrator does, and wait until it is
         registered.
         """
         known = [broker.name for broker in self.brokers]
         wanted = [brokers] if isinstance(brokers, str) else brokers
-        chosen = [broker for broker in self.brokers if wanted is None or broker.name in wanted]
+        chosen = self.masters if wanted is None else [broker for broker in self.brokers if broker.name in wanted]
         if not chosen or (wanted is not None and set(wanted) - set(known)):
             hint = f"choose among {', '.join(known)}" if known else "start one first: lab.broker('broker-a')"
             raise LearnerError(f"there is no broker{_named(wanted, known)} to create topic {topic!r} on", hint)
@@ -303,10 +317,10 @@ class Lab(Looking, Acting):
             broker.create_topic(topic, queues, **settings)
 
     def set_message_request_mode(self, topic: str, group: str, mode: str, *, pop_share_queue_num: int = 0) -> None:
-        """Let a group "PULL" or "POP" a topic on all brokers, as an administrator does; it counts for consumers with
+        """Let a group "PULL" or "POP" a topic on all masters, as an administrator does; it counts for consumers with
         `client_rebalance=False`, from their next rebalance on.
         """
-        for broker in self.brokers:
+        for broker in self.masters:
             broker.set_message_request_mode(topic, group, mode, pop_share_queue_num=pop_share_queue_num)
 
     @contextmanager

@@ -31,6 +31,11 @@ class Looking(Playing):
         return [p for p in self.processes.values() if isinstance(p, BrokerProcess)]
 
     @property
+    def masters(self) -> list[BrokerProcess]:
+        """The brokers that are no slaves, in the order in which they were added."""
+        return [broker for broker in self.brokers if not broker.is_slave]
+
+    @property
     def name_servers(self) -> list[NameServerProcess]:
         """The name servers, in the order in which they were added."""
         return [p for p in self.processes.values() if isinstance(p, NameServerProcess)]

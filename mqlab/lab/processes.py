@@ -159,11 +159,16 @@ class BrokerProcess(Process):
 
     def __init__(self, lab: Owner, node: Node, settings: dict[str, Any]) -> None:
         from mqlab.broker import BrokerConfig
-        from mqlab.store import MessageStoreConfig
+        from mqlab.store import BrokerRole, MessageStoreConfig
 
         super().__init__(lab, node)
         settings = {"broker_name": node.name, "namesrv_addr": lab.name_server_address, **settings}
+        self.settings = settings
+        """What it was made with, beside the defaults; a slave is made with the same."""
         self._config, self._store_config = split_settings("a broker", settings, BrokerConfig, MessageStoreConfig)
+        self._is_slave = self._store_config.broker_role is BrokerRole.SLAVE
+        if self._is_slave and self._config.broker_id <= 0:
+            raise LearnerError("a slave's broker id must be above 0", "write lab.broker(slave_of='broker-a')")
         self.prepare: Callable[[BrokerController], None] | None = None
         """Called with the controller of each of its lives before that starts."""
 
@@ -172,6 +177,11 @@ class BrokerProcess(Process):
         """The BrokerController of its present process; None while there is none."""
         program: BrokerController | None = self.node.life.program
         return program
+
+    @property
+    def is_slave(self) -> bool:
+        """Is it made to follow a master?"""
+        return self._is_slave
 
     @property
     def store(self) -> DefaultMessageStore:

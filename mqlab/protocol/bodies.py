@@ -160,3 +160,38 @@ class ConsumeMessageDirectlyResult(JsonBody):
     consume_result: str | None = None
     remark: str | None = None
     spent_time_mills: int = 0
+
+
+@dataclass(slots=True)
+class HAConnectionRuntimeInfo(JsonBody):
+    """How far one slave is, as its master knows it; offsets are bytes of the commit log."""
+
+    addr: str = ""
+    diff: int = 0
+    in_sync: bool = False
+    slave_ack_offset: int = 0
+    transfer_from_where: int = 0
+    transferred_byte_in_second: int = 0
+
+
+@dataclass(slots=True)
+class HAClientRuntimeInfo(JsonBody):
+    """How a slave is connected to its master; times are ms."""
+
+    last_read_timestamp: int = 0
+    last_write_timestamp: int = 0
+    master_addr: str | None = None
+    master_flush_offset: int = 0
+    max_offset: int = 0
+    transferred_byte_in_second: int = 0
+
+
+@dataclass(slots=True)
+class HARuntimeInfo(JsonBody):
+    """The answer to GET_BROKER_HA_STATUS: the slaves of a master, or the connection of a slave."""
+
+    ha_client_runtime_info: HAClientRuntimeInfo = field(default_factory=HAClientRuntimeInfo)
+    ha_connection_info: list[HAConnectionRuntimeInfo] = field(default_factory=list)
+    in_sync_slave_nums: int = 0
+    master: bool = False
+    master_commit_log_max_offset: int = 0

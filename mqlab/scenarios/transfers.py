@@ -11,7 +11,7 @@ from mqlab.scenarios.demo import process_of
 from mqlab.scenarios.ground import keep_nothing, start_consumer
 from mqlab.scenarios.numbered import FAILURES, pause
 from mqlab.scenarios.registry import ANY_FAULT, scenario, story
-from mqlab.scenarios.words import Flush
+from mqlab.scenarios.words import AnyFlush, Flush
 
 if TYPE_CHECKING:
     from mqlab.client.producer.transaction_mq_producer import TransactionMQProducer
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TRANSFERS = "Transfers"
 BANK = "bank"
+FLUSHES: tuple[Flush, ...] = ("SYNC_FLUSH", "ASYNC_FLUSH")
 COMMIT, ROLLBACK, UNKNOW = LocalTransactionState
 
 Accounts = dict[str, LocalTransactionState]
@@ -50,7 +51,9 @@ class Bank(TransactionListener):
         return UNKNOW if argument is None and self._node.choose("answer is late", 6) == 0 else fate
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Look the transfer up."""
+        """Look the transfer up; one time in four the data base is busy."""
+        if self._node.choose("data base is busy", 4) == 0:
+            return UNKNOW
         return self._accounts.get(message.keys or "", ROLLBACK)
 
 
@@ -74,9 +77,13 @@ async def bank_transfers(
     transfers: int = 20,
     every_ms: int = 1_500,
     debit_ms: int = 150,
-    flush: Flush = "SYNC_FLUSH",
+    flush: AnyFlush = "any",
 ) -> None:
-    """Machines of a bank begin transfers and die now and then in the midst of one; others of the group are asked."""
+    """Machines of a bank begin transfers and die now and then in the midst of one; others of the group are asked.
+
+    With `flush` "any" the seed draws whether the brokers flush before they answer.
+    """
+    flush = FLUSHES[lab.world.choose("flush", len(FLUSHES))] if flush == "any" else flush
     lab.name_server()
     for _ in range(brokers):
         lab.broker(flush_disk_type=flush)
@@ -91,9 +98,7 @@ async def bank_transfers(
             await pause(producer.node, every_ms)
 
     for _ in range(producers):
-        producer = lab.transaction_producer(BANK)
-        producer.transaction_listener = Bank(producer.node, accounts, debit_ms)
-        await producer.start()
+        producer = await _bank(lab, accounts, debit_ms)
         process_of(lab, producer).run_in_each_life("transfers", partial(load, producer))
 
 
@@ -137,7 +142,7 @@ async def half_message(lab: Lab, *, debit_ms: int = 400) -> None:
 
 
 async def _bank(lab: Lab, accounts: Accounts, debit_ms: int) -> TransactionMQProducer:
-    producer = lab.transaction_producer(BANK)
+    producer = lab.transaction_producer(BANK, topics=[TRANSFERS])
     producer.transaction_listener = Bank(producer.node, accounts, debit_ms)
     await producer.start()
     return producer

@@ -31,8 +31,8 @@ class BatchConsumeQueue(ConsumeQueue):
     def __init__(self, disk: Disk, path: str, topic: str, queue_id: int, file_size: int) -> None:
         super().__init__(disk, path, topic, queue_id, file_size, BATCH_CQ_STORE_UNIT_SIZE)
 
-    def put(self, request: DispatchRequest) -> None:
-        """Add the entry of a batch; one that the queue already knows is passed over."""
+    def put(self, request: DispatchRequest, address: int | None = None) -> None:
+        """Add the entry of a batch; one that the queue already knows is passed over. There are no addresses here."""
         end = request.commit_log_offset + request.msg_size
         if end <= self.max_physic_offset:
             return

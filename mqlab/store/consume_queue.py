@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.sim.disk import Disk, DiskFull
 from mqlab.store.dispatch_request import DispatchRequest
 from mqlab.store.mapped_file import MappedFile, MappedFileQueue
 from mqlab.store.message_store_config import CQ_STORE_UNIT_SIZE
 
+if TYPE_CHECKING:
+    from mqlab.store.consume_queue_ext import CqExtUnit
+
 ENTRY = struct.Struct(">qiq")
+MAX_ADDR = -(1 << 31) - 1
+"""What stands in the place of a tags code is, up to this, the address of what an extended queue knows besides."""
+
 PRE_BLANK_SIZE = 0x7FFF_FFFF
 """The size in the entries that fill a queue's first file before its first message."""
 
@@ -24,13 +30,17 @@ _LONG_MAX = (1 << 63) - 1
 
 
 class CqUnit(NamedTuple):
-    """One entry of a queue (org.apache.rocketmq.store.queue.CqUnit); `batch_num` messages lie in its record."""
+    """One entry of a queue (org.apache.rocketmq.store.queue.CqUnit); `batch_num` messages lie in its record.
+
+    `ext` is what an extended queue knows besides.
+    """
 
     queue_offset: int
     pos: int
     size: int
     tags_code: int
     batch_num: int = 1
+    ext: CqExtUnit | None = None
 
 
 def _units_in(entries: bytes, first_offset: int) -> Iterator[CqUnit]:
@@ -65,8 +75,11 @@ class ConsumeQueue:
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
-    def put(self, request: DispatchRequest) -> None:
-        """Add the entry of a message; one that the queue already knows is passed over."""
+    def put(self, request: DispatchRequest, address: int | None = None) -> None:
+        """Add the entry of a message, with an `address` in the place of its tags code if there is one.
+
+        A message that the queue already knows is passed over.
+        """
         offset = request.commit_log_offset
         end = offset + request.msg_size
         if end <= self.max_physic_offset:
@@ -82,7 +95,8 @@ class ConsumeQueue:
             last = self._file_for(position)
             if last is None:
                 return
-        last.file.write(last.wrote_position, ENTRY.pack(offset, request.msg_size, request.tags_code))
+        code = request.tags_code if address is None else address
+        last.file.write(last.wrote_position, ENTRY.pack(offset, request.msg_size, code))
         last.wrote_position += CQ_STORE_UNIT_SIZE
         self.max_physic_offset = end
 
@@ -221,6 +235,11 @@ class ConsumeQueue:
     def _read_max_physic_offset(self, last: MappedFile) -> None:
         offset, size, _ = ENTRY.unpack(last.file.read(last.wrote_position - CQ_STORE_UNIT_SIZE, CQ_STORE_UNIT_SIZE))
         self.max_physic_offset = offset + size
+
+    def flush(self, least_pages: int) -> bool:
+        """Flush what is written, if it has so many dirty pages (0: any dirty byte); True if something was written."""
+        files = self.mapped_file_queue
+        return files.flush_all() if least_pages == 0 else files.flush(least_pages)
 
     # -- deletion ---------------------------------------------------------------------------------------------------
 

@@ -47,7 +47,15 @@ class ConsumeQueueStore:
             )
         else:
             path = config.path("consumequeue", topic, str(queue_id))
-            queue = ConsumeQueue(self.disk, path, topic, queue_id, config.mapped_file_size_consume_queue)
+            size = config.mapped_file_size_consume_queue
+            if config.enable_consume_queue_ext:
+                from mqlab.store.consume_queue_ext import ExtendedConsumeQueue
+
+                ext_path = config.path("consumequeue_ext", topic, str(queue_id))
+                ext_size = config.mapped_file_size_consume_queue_ext
+                queue = ExtendedConsumeQueue(self.disk, path, topic, queue_id, size, ext_path, ext_size)
+            else:
+                queue = ConsumeQueue(self.disk, path, topic, queue_id, size)
         self.consume_queue_table[topic, queue_id] = queue
         return queue
 
@@ -128,11 +136,9 @@ class ConsumeQueueStore:
         """Flush the queues that have so many dirty pages (0: any dirty byte); how many were written."""
         flushed = 0
         for key, queue in list(self.dirty.items()):
+            flushed += queue.flush(least_pages)
             if least_pages == 0:
-                flushed += queue.mapped_file_queue.flush_all()
                 del self.dirty[key]
-            else:
-                flushed += queue.mapped_file_queue.flush(least_pages)
         return flushed
 
     def destroy_all(self) -> list[dict[str, int | str]]:
@@ -150,7 +156,7 @@ class ConsumeQueueStore:
             self.consume_queue_table.pop(key).destroy()
             self.topic_queue_table.pop(key, None)
             self.dirty.pop(key, None)
-        for kind in ("consumequeue", "batchconsumequeue"):
+        for kind in ("consumequeue", "consumequeue_ext", "batchconsumequeue"):
             self.disk.rmtree(self.config.path(kind, topic))
         return len(keys)
 

@@ -17,7 +17,7 @@ from mqlab.trace.events.store import CheckpointWritten, CommitLogFlushed, FileDe
 if TYPE_CHECKING:
     from mqlab.sim.node import Node
 
-ArrivingListener = Callable[[str, int, int, int, int, None, dict[str, str]], Any]
+ArrivingListener = Callable[[str, int, int, int, int, bytes | None, dict[str, str]], Any]
 """(topic, queue id, queue offset + 1, tags code, store time ms, filter bitmap, properties) of a message just
 dispatched.
 """

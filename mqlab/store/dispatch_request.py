@@ -24,11 +24,12 @@ class DispatchRequest:
     """One stored message on its way to the queues and the index (org.apache.rocketmq.store.DispatchRequest).
 
     `batch_size` is 0 except for an inner batch, whose messages share one record. Differs from RocketMQ: keys and tags
-    are taken from `properties` by whoever needs them.
+    are taken from `properties` by whoever needs them. `bit_map` is what a dispatcher has found out for the later ones:
+    which filters the message has passed, None while nobody looked.
     """
 
-    __slots__ = ("batch_size", "commit_log_offset", "consume_queue_offset", "msg_size", "properties", "queue_id",
-                 "store_timestamp", "sys_flag", "tags_code", "topic")  # fmt: skip
+    __slots__ = ("batch_size", "bit_map", "commit_log_offset", "consume_queue_offset", "msg_size", "properties",
+                 "queue_id", "store_timestamp", "sys_flag", "tags_code", "topic")  # fmt: skip
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class DispatchRequest:
         self.sys_flag = sys_flag
         self.batch_size = batch_size
         self.properties = properties
+        self.bit_map: bytes | None = None
 
     def fields(self) -> tuple[object, ...]:
         """All that it says, in the order of the constructor."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mqlab.store.commit_log import CommitLog
-from mqlab.store.consume_queue import ConsumeQueue
+from mqlab.store.consume_queue import MAX_ADDR, ConsumeQueue
 from mqlab.store.message_store_config import BrokerRole, MessageStoreConfig
+
+if TYPE_CHECKING:
+    from mqlab.store.consume_queue_ext import CqExtUnit
 
 MAX_PULL_MSG_SIZE = 128 * 1024 * 1024
 _MIN_PULL_SIZE = 100
@@ -31,8 +34,13 @@ class GetMessageStatus(Enum):
 class MessageFilter(Protocol):
     """What a consumer wants to have (org.apache.rocketmq.store.MessageFilter)."""
 
-    def is_matched_by_consume_queue(self, tags_code: int) -> bool:
-        """Could a message with this tags code be wanted? Asked before the message is read."""
+    def is_matched_by_consume_queue(
+        self, tags_code: int | None, msg_store_time: int = 0, filter_bit_map: bytes | None = None
+    ) -> bool:
+        """Could a message with this tags code be wanted? Asked before the message is read.
+
+        None is a code that nobody knows; the others are what an extended queue knows of the message.
+        """
         ...
 
     def is_matched_by_commit_log(self, record: bytes) -> bool:
@@ -116,7 +124,7 @@ def get_message(
     total_size = count = 0
     from_memory, from_disk = _limits(config, max_size)
     messages, queue_offsets = result.messages, result.queue_offsets
-    for queue_offset, pos, size, tags_code, batch_num in units:
+    for queue_offset, pos, size, tags_code, batch_num, ext in units:
         if queue_offset >= max_offset or queue_offset > last_offset:
             break
         most_bytes, most_messages = from_memory if log_end - pos <= near else from_disk
@@ -128,7 +136,7 @@ def get_message(
         result.next_begin_offset = queue_offset + batch_num
         if pos < next_file_start:
             continue
-        if message_filter is not None and not message_filter.is_matched_by_consume_queue(tags_code):
+        if message_filter is not None and not _may_match(message_filter, tags_code, ext):
             continue
         record = log.get_message(pos, size)
         if record is None:
@@ -150,6 +158,13 @@ def get_message(
         result.status = GetMessageStatus.FOUND
     result.suggest_pulling_from_slave = log_end - last_scanned > near
     return result
+
+
+def _may_match(message_filter: MessageFilter, tags_code: int, ext: CqExtUnit | None) -> bool:
+    if ext is not None:
+        return message_filter.is_matched_by_consume_queue(tags_code, ext.msg_store_time, ext.filter_bit_map)
+    # The address of a unit that is not there says nothing.
+    return message_filter.is_matched_by_consume_queue(tags_code if tags_code > MAX_ADDR else None)
 
 
 def _out_of_range(config: MessageStoreConfig, offset: int, min_offset: int, max_offset: int) -> GetMessageResult | None:

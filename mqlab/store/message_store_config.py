@@ -18,6 +18,9 @@ CQ_STORE_UNIT_SIZE = 20
 BATCH_CQ_STORE_UNIT_SIZE = 46
 """Bytes of a batch consume queue entry."""
 
+CQ_EXT_LEAST_BYTES = 20 + 4
+"""A unit of an extended queue without bits, and what stays free at the end of a file."""
+
 TIMER_LOG_LEAST_BYTES = 52 + 16
 """A record of the timer log and the blank at the end of a file."""
 
@@ -31,6 +34,9 @@ _AT_LEAST_1 = (
     "clean_resource_interval",
     "max_hash_slot_num",
     "timer_flush_interval_ms",
+    "ha_send_heartbeat_interval",
+    "ha_housekeeping_interval",
+    "ha_transfer_batch_size",
 )
 
 TIMER_PRECISIONS_MS = (100, 200, 500, 1_000)
@@ -67,6 +73,9 @@ class MessageStoreConfig:
     mapped_file_size_commit_log: int = 1024 * 1024 * 1024
     mapped_file_size_consume_queue: int = 300_000 * CQ_STORE_UNIT_SIZE
     mapper_file_size_batch_consume_queue: int = 300_000 * BATCH_CQ_STORE_UNIT_SIZE
+    enable_consume_queue_ext: bool = False
+    """Keep beside each queue entry which filters its message has passed."""
+    mapped_file_size_consume_queue_ext: int = 48 * 1024 * 1024
     flush_disk_type: FlushDiskType | str = FlushDiskType.ASYNC_FLUSH
     flush_interval_commit_log: int = 500
     flush_commit_log_least_pages: int = 4
@@ -85,6 +94,16 @@ class MessageStoreConfig:
     max_msgs_num_batch: int = 64
     broker_role: BrokerRole | str = BrokerRole.ASYNC_MASTER
     offset_check_in_slave: bool = False
+    ha_master_address: str = ""
+    """Of a slave: where its master gives its log away; empty, as name servers say."""
+    ha_send_heartbeat_interval: int = 5_000
+    ha_housekeeping_interval: int = 20_000
+    ha_transfer_batch_size: int = 32 * 1024
+    in_sync_replicas: int = 1
+    """How many brokers, the master included, must have a message before a SYNC_MASTER says that all is well."""
+    slave_timeout: int = 3_000
+    ha_max_gap_not_in_sync: int = 256 * 1024 * 1024
+    """How many bytes a slave may be behind and still counts as in sync when somebody asks."""
     message_delay_level: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
     flush_delay_offset_interval: int = 10_000
     delete_when: str = "04"
@@ -131,6 +150,7 @@ class MessageStoreConfig:
         self.broker_role = _member(BrokerRole, self.broker_role)
         check_least(self, 1, *_AT_LEAST_1)
         check_least(self, CQ_STORE_UNIT_SIZE, "mapped_file_size_consume_queue")
+        check_least(self, CQ_EXT_LEAST_BYTES, "mapped_file_size_consume_queue_ext")
         check_least(self, TIMER_LOG_LEAST_BYTES, "mapped_file_size_timer_log")
         check_least(self, BATCH_CQ_STORE_UNIT_SIZE, "mapper_file_size_batch_consume_queue")
         delay_level_table(self.message_delay_level)

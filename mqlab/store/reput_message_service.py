@@ -122,7 +122,7 @@ class Reput:
                 request.consume_queue_offset + (request.batch_size or 1),
                 request.tags_code,
                 request.store_timestamp,
-                None,
+                request.bit_map,
                 request.properties,
             )
         return True

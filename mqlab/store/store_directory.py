@@ -66,6 +66,9 @@ def read_config(
     config.mapper_file_size_batch_consume_queue = (
         _usual_size(disk, "batchconsumequeue/", BATCH_CQ_STORE_UNIT_SIZE) or config.mapper_file_size_batch_consume_queue
     )
+    ext_size = _usual_size(disk, "consumequeue_ext/")
+    if ext_size:
+        config.enable_consume_queue_ext, config.mapped_file_size_consume_queue_ext = True, ext_size
     return config
 
 

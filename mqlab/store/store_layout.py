@@ -36,12 +36,12 @@ def check_layout(disk: Disk, config: MessageStoreConfig) -> None:
 
     Differs from RocketMQ: it starts on some of these and fails later, at the first write there.
     """
-    for name in ("commitlog", "consumequeue", "batchconsumequeue", "index", "config", "compaction"):
+    for name in ("commitlog", "consumequeue", "consumequeue_ext", "batchconsumequeue", "index", "config", "compaction"):
         check_folder(disk, config.path(name))
     for name in ("checkpoint", "abort", "abort.bak", "lock"):
         check_file(disk, config.path(name))
     check_file(disk, config.path("compaction", "position-checkpoint"))
-    for kind in ("consumequeue", "batchconsumequeue"):
+    for kind in ("consumequeue", "consumequeue_ext", "batchconsumequeue"):
         for topic in disk.list(config.path(kind)):
             if _TOPIC.fullmatch(topic):
                 check_folder(disk, config.path(kind, topic))

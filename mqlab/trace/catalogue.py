@@ -21,7 +21,7 @@ OLDEST_VERSION = 1
 """The oldest version that can be read: since then no field was renamed, removed or given another type."""
 
 AREAS = (
-    "world", "network", "remoting", "namesrv", "store", "timer", "broker", "pop", "transaction",
+    "world", "network", "remoting", "namesrv", "store", "timer", "broker", "filter", "ha", "pop", "transaction",
     "client", "reply", "msg_trace", "proxy",
 )  # fmt: skip
 """The files of events, from the ground up."""

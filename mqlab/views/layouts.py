@@ -109,9 +109,29 @@ def label_consume_queue_entry(data: bytes, queue_offset: int, *, delayed: bool =
     return LabelledBytes(f"consume-queue entry {queue_offset}", data, reader.fields, base=queue_offset * 20)
 
 
+def replication_words(data: bytes) -> str | None:
+    """What a frame between a master and its slave says; None if it can be none of these.
+
+    Java: org.apache.rocketmq.store.ha.DefaultHAConnection.
+    """
+    if len(data) == _LONG.size:
+        return f"slave has {_LONG.unpack(data)[0]}"
+    if len(data) < 12 or _INT.unpack_from(data, 8)[0] != len(data) - 12:
+        return None
+    (offset,) = _LONG.unpack_from(data)
+    return f"log from {offset}" if len(data) > 12 else f"heartbeat at {offset}"
+
+
 def label_other_frame(data: bytes) -> LabelledBytes:
-    """What travels and is no remoting command, as it is: HTTP, for example."""
+    """What travels and is no remoting command: a piece of a commit log on its way to a slave, or HTTP as it is."""
     reader = _Reader(data)
+    if replication_words(data) is not None:
+        report = len(data) == _LONG.size
+        reader.number("maxOffset" if report else "physicOffset", _LONG, "where the slave's log ends" if report else "")
+        if not report:
+            reader.number("bodySize", _INT)
+            reader.take("body", len(data) - 12, "a piece of the commit log")
+        return LabelledBytes("replication", data, reader.fields)
     reader.text("bytes", len(data))
     return LabelledBytes("no remoting command", data, reader.fields)
 

@@ -9,7 +9,7 @@ from mqlab.errors import LearnerError, ProtocolError
 from mqlab.protocol import RemotingCommand
 from mqlab.protocol.codes import code_name
 from mqlab.views.labelled_bytes import LabelledBytes
-from mqlab.views.layouts import label_frame, label_other_frame
+from mqlab.views.layouts import label_frame, label_other_frame, replication_words
 from mqlab.views.table import Table
 
 
@@ -44,10 +44,11 @@ class FrameUnderWay(NamedTuple):
 
     @property
     def says(self) -> str:
-        """The name of the request, or of the answer; of what is no remoting command the first line."""
+        """The name of the request, or of the answer; what a master and its slave say; of all else the first line."""
         command = self.command
         if command is None:
-            return self.data.partition(b"\r\n")[0][:40].decode("ascii", "backslashreplace")
+            first_line = self.data.partition(b"\r\n")[0][:40].decode("ascii", "backslashreplace")
+            return replication_words(self.data) or first_line
         name = code_name(command.code, command.is_response)
         return f"response {name}" if command.is_response else f"request {name}"
 

@@ -280,7 +280,8 @@ def test_settings_are_read_and_changed_while_the_broker_runs(cluster: Any, clien
 
 
 def test_a_region_that_was_set_anew_is_that_of_the_next_message(cluster: Any, client: Any) -> None:
-    assert client.call(RequestCode.UPDATE_BROKER_CONFIG, None, b"regionId=north\ntraceOn=false\n").code == 0
+    settings = b"regionId=north\ntraceOn=false\nrejectTransactionMessage=true\n"
+    assert client.call(RequestCode.UPDATE_BROKER_CONFIG, None, settings).code == 0
     response = client.send("T")
     assert (response.ext_field("MSG_REGION"), response.ext_field("TRACE_ON")) == ("north", "false")
     cluster.run(5)

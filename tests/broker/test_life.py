@@ -73,8 +73,11 @@ def test_a_slave_learns_from_its_report_where_its_master_is_and_a_master_learns_
     cluster.do("start", node=node.name)
     cluster.run(100)
     ip = cluster.broker_node.spec.ip
-    assert (slave.master_addr, slave.master_ha_addr) == (f"{ip}:10911", f"{ip}:10912")
-    assert (cluster.broker.master_addr, cluster.broker.master_ha_addr) == (None, None)
+    client = slave.ha_service.ha_client
+    assert client is not None
+    assert slave.slave_synchronize is not None
+    assert (slave.slave_synchronize.master_addr, client.ha_master_address) == (f"{ip}:10911", f"{ip}:10912")
+    assert cluster.broker.slave_synchronize is cluster.broker.made_ha is None
 
 
 @pytest.mark.parametrize("long_polling", [True, False])

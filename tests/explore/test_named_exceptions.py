@@ -13,9 +13,10 @@ from mqlab.client.consumer.process_queue import ProcessQueue
 from mqlab.explore import RULES, Outcome, Trial, plan_from_text
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, SKIPPED, USED_TWICE
 from mqlab.explore.rules_of_leftovers import GHOST
-from mqlab.explore.rules_of_offsets import ILLEGAL, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
+from mqlab.explore.rules_of_offsets import BEHIND, ILLEGAL, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
 from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER, TAKEN_AT_THE_END
 from mqlab.explore.rules_of_queues import LATE_PULL
+from mqlab.explore.rules_of_replication import SHORTER
 from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
 from mqlab.explore.rules_of_storing import DELETED, GAP, PUSHED, UNFLUSHED
 from mqlab.explore.rules_of_time import GHOST_BROKER
@@ -264,6 +265,15 @@ def _worlds() -> Iterator[None]:
     yield
     _SCENARIOS.clear()
     _SCENARIOS.update(before)
+
+
+def test_a_master_that_lost_its_power_is_shorter_than_its_slave() -> None:
+    assert SHORTER in excused("sync-replication", 0, "at 80s: power_off broker-a for 5s")
+
+
+def test_a_slave_that_knows_no_master_lets_a_consumer_ask_without_a_pause() -> None:
+    plan = "at 66793ms: crash slave-a for 7863ms; at 72534ms: crash namesrv-1 for 1092ms"
+    assert excused("sync-replication", 112, plan)[BEHIND] > 1_000
 
 
 def test_an_owner_that_hangs_outlives_its_lock() -> None:

@@ -25,7 +25,7 @@ def test_the_scenarios_of_this_chapter_bear_faults() -> None:
         "sync-send-two-brokers", "async-send", "one-way", "push-clustering", "push-orderly", "slow-listener",
         "broadcasting", "retry-and-dead-letters", "delayed-messages", "pull-schedule", "lite-pull", "power-cuts",
         "many-files", "batches", "short-consume-timeout", "orderly-rebalance", "silence", "hurried-senders",
-        "tag-twins", "maintenance", "timer-messages",
+        "tag-twins", "maintenance", "timer-messages", "sync-replication",
         "pop-plain", "pop-buffer-merge", "pop-key-value", "pop-ordered", "pop-mixed-with-push",
     }  # fmt: skip
     assert wanted <= set(UNDER_FAULTS)

@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mqlab.client.v5 import ConsumeResult, Message, MessageView, Producer, PushConsumer, SimpleConsumer
+from mqlab.client.v5 import (
+    ConsumeResult,
+    FilterExpression,
+    Message,
+    MessageView,
+    Producer,
+    PushConsumer,
+    SimpleConsumer,
+)
 from mqlab.lab import Lab
 
 Verdict = Callable[[MessageView], Any]
@@ -87,7 +95,9 @@ class Shop:
 
         return listener
 
-    def simple_consumer(self, group: str = "g", tags: str = "*", **settings: Any) -> SimpleConsumer:
+    def simple_consumer(
+        self, group: str = "g", tags: str | FilterExpression = "*", **settings: Any
+    ) -> SimpleConsumer:
         consumer = self.lab.simple_consumer(group, **settings)
         consumer.subscribe("T", tags)
         self.run(consumer.start())

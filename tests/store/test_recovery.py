@@ -231,7 +231,7 @@ def test_of_a_last_queue_file_of_zeros_an_entry_is_kept_when_the_queues_are_cut(
     assert store.load().cuts == []
     queue = store.find_consume_queue("TopicTest", 0)
     assert queue.max_offset_in_queue == 21
-    assert queue.get(20) == (20, 0, 0, 0, 1)
+    assert queue.get(20) == (20, 0, 0, 0, 1, None)
     assert store.consume_queue_store.topic_queue_table["TopicTest", 0] == 21
 
 

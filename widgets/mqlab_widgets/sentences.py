@@ -75,6 +75,12 @@ def _queried(record: Record) -> str:
     return _of_applications(f"{{remote}} asks {{node}} where the topic {{topic}} is{known}")(record)
 
 
+def _replicated(record: Record) -> str:
+    if record.status == "PUT_OK":
+        return "{node}: {ack_nums:,} brokers have the message, and its producer is answered"
+    return "{node}: a producer waits no longer for copies; its message is stored here all the same"
+
+
 def _stored(record: Record) -> str:
     if record.topic == RMQ_SYS_SCHEDULE_TOPIC or (is_system_topic(record.topic) and not record.unique_key):
         return ""
@@ -169,6 +175,24 @@ def _attempted(record: Record) -> str:
 def _attempt_failed(record: Record) -> str:
     where = " to {broker_name}" if record.broker_name else ""
     return f"{{node}} could not send {{message}}{where}: {{why}}"
+
+
+_FILTER_CHANGES = {
+    "registered": "{node} gives {group} of {topic} from now on what fulfils {expression}",
+    "replaced": "{node} gives {group} of {topic} from now on what fulfils {expression}",
+    "refused": "{node} cannot read what {group} wants of {topic}: {expression}",
+    "alive again": "{node}: somebody of {group} is there again for what fulfils {expression}",
+}
+
+
+def _filter_changed(record: Record) -> str:
+    return _FILTER_CHANGES.get(record.change, "")
+
+
+def _held_back(record: Record) -> str:
+    left = record.by_bit_map + record.by_expression
+    words = "1 message" if left == 1 else f"{left:,} messages"
+    return f"{{node}} holds {words} of {{queue}} back, which {{group}} does not want"
 
 
 def _pop_filtered(record: Record) -> str:
@@ -345,6 +369,9 @@ SENTENCES: dict[str, Sentence] = {
     "StoreRecovered": _recovered,
     "FileDeleted": "{node} deletes a file of its store: {why}",
     "DiskFullChanged": _disk_full,
+    # filters by SQL92
+    "ConsumerFilterChanged": _filter_changed,
+    "MessagesFilteredByBroker": _held_back,
     # the timer
     "TimerMessageAccepted": "{node} holds {message} back for {delay}",
     "TimerMessageEnqueued": _on_the_wheel,
@@ -354,6 +381,18 @@ SENTENCES: dict[str, Sentence] = {
     "TimerPutRefused": "{node} could not store {message}, whose time has come, and will try again",
     "TimerMessageDropped": "{node} gives a message up that waited for its time: {why}",
     "TimerStalled": "{node}: the timer gets no further: {why}",
+    # master and slave
+    "ReplicaConnected": "{remote} follows {node}",
+    "ReplicaDisconnected": "{node} has lost {remote}, which followed it: {why}",
+    "ReplicationBegun": "{node} sends {remote} its commit log from {commit_log_offset:,} on",
+    "ReplicaDataSent": "{node} sends {remote} {body_bytes:,} bytes of its commit log",
+    "ReplicaDataAppended": "{node} appends {body_bytes:,} bytes of its master's commit log to its own",
+    "ReplicaAcked": "{node} hears that {remote} has all before {ack_offset:,}",
+    "ReplicaPutWaiting": "{node} holds an answer back until {ack_nums:,} brokers have the message",
+    "ReplicaPutAnswered": _replicated,
+    "MasterConnectFailed": "{node} could not reach its master {remote}: {why}",
+    "MasterDisconnected": "{node} follows {remote} no longer: {why}",
+    "SlaveSynchronizeFailed": "{node} could not ask its master for a table: {why}",
     # the broker
     "BrokerStarted": "{node} is ready to take messages",
     "BrokerShutDown": "{node} was shut down",
@@ -515,6 +554,10 @@ SILENT: dict[str, str] = {
     "TimerSlotDequeued": "each message of the slot is said",
     "TimerFlushed": _ROUTINE,
     "TimerLoaded": "the timer begins with the first message for it, or with the broker",
+    "FilterBitMapCalculated": "what is held back for it is said when somebody reads",
+    "ReplicaHeartbeatSent": _ROUTINE,
+    "MasterConnected": "the master tells that it is followed",
+    "SlaveSynchronized": _ROUTINE,
     "RegistrationSent": _ROUTINE,
     "DelayOffsetCorrected": "a detail of the store's recovery",
     "SubscriptionGroupCreated": "its first member is said",

@@ -1,4 +1,4 @@
-"""Which messages a consumer wants, decided by the broker in two stages."""
+"""Which messages a consumer wants by their tags, decided by the broker in two stages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mqlab.protocol.heartbeat import SUB_ALL, SubscriptionData
 
 
 class ExpressionMessageFilter(MessageFilter):
-    """The filter of one subscription (org.apache.rocketmq.broker.filter.ExpressionMessageFilter).
+    """The filter of a subscription to tags (org.apache.rocketmq.broker.filter.ExpressionMessageFilter).
 
     First stage: the queue entry alone, by the hash of the tag, without reading the message. Two tags can share a
     hash, so the consumer looks at the tag itself again. Second stage: the message with its properties, which tags do
@@ -28,7 +28,9 @@ class ExpressionMessageFilter(MessageFilter):
         """True when no message can fail."""
         return self._codes is None
 
-    def is_matched_by_consume_queue(self, tags_code: int | None) -> bool:
+    def is_matched_by_consume_queue(
+        self, tags_code: int | None, msg_store_time: int = 0, filter_bit_map: bytes | None = None
+    ) -> bool:
         """First stage: does the tag hash of a queue entry fit? None, an unknown hash, fits."""
         codes = self._codes
         return codes is None or tags_code is None or tags_code in codes

@@ -111,10 +111,12 @@ class NotificationProcessor(RequestProcessor):
         max_offset: int,
         tags_code: int | None = None,
         properties: Mapping[str, str] | None = None,
+        msg_store_time: int = 0,
+        filter_bit_map: bytes | None = None,
     ) -> None:
         """A message has arrived; the queue now reaches up to `max_offset`."""
         self.pop_long_polling_service.notify_message_arriving_with_retry_topic(
-            topic, queue_id, max_offset, tags_code, properties
+            topic, queue_id, max_offset, tags_code, properties, msg_store_time, filter_bit_map
         )
 
     def _execute_request_when_wakeup(self, waiting: PopRequest) -> None:

@@ -119,7 +119,11 @@ class PopFromQueue:
         self._in_flight.increment(topic, work.group, queue_id, result.message_count)
 
     def _read(self, work: PopWork, topic: str, queue_id: int, offset: int) -> GetMessageResult | None:
-        return self._store.get_message(work.group, topic, queue_id, offset, work.room, work.message_filter)
+        wanted = work.message_filter
+        result = self._store.get_message(work.group, topic, queue_id, offset, work.room, wanted)
+        if result is not None and wanted is not None and self._node.hooks.on:
+            wanted.tell_read(self._node.hooks, topic, queue_id, offset, result)
+        return result
 
     async def _hand_out(
         self, work: PopWork, topic: str, queue_id: int, offset: int, result: GetMessageResult, is_retry: bool

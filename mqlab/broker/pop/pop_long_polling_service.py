@@ -176,6 +176,8 @@ class PopLongPollingService:
         offset: int = -1,
         tags_code: int | None = None,
         properties: Mapping[str, str] | None = None,
+        msg_store_time: int = 0,
+        filter_bit_map: bytes | None = None,
     ) -> None:
         """A message has arrived; one in a retry topic of the second form is one for those who wait for the plain topic.
 
@@ -190,8 +192,12 @@ class PopLongPollingService:
         force = interval > 0 and offset >= 0 and offset % interval == 0
         for group in groups:
             if queue_id >= 0:
-                self.notify_message_arriving(topic, ANY_QUEUE, group, force, tags_code, properties)
-            self.notify_message_arriving(topic, queue_id, group, force, tags_code, properties)
+                self.notify_message_arriving(
+                    topic, ANY_QUEUE, group, force, tags_code, properties, ARRIVED, msg_store_time, filter_bit_map
+                )
+            self.notify_message_arriving(
+                topic, queue_id, group, force, tags_code, properties, ARRIVED, msg_store_time, filter_bit_map
+            )
 
     def notify_message_arriving(
         self,
@@ -202,6 +208,8 @@ class PopLongPollingService:
         tags_code: int | None = None,
         properties: Mapping[str, str] | None = None,
         reason: str = ARRIVED,
+        msg_store_time: int = 0,
+        filter_bit_map: bytes | None = None,
     ) -> bool:
         """Wake one request of a group that waits for this queue (-1: for any); whether one was woken.
 
@@ -221,7 +229,7 @@ class PopLongPollingService:
             not force
             and wanted is not None
             and not (
-                wanted.is_matched_by_consume_queue(tags_code)
+                wanted.is_matched_by_consume_queue(tags_code, msg_store_time, filter_bit_map)
                 and (properties is None or wanted.is_matched_by_properties(properties))
             )
         ):

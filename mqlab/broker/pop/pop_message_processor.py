@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mqlab.broker.errors import RequestError, rejected
-from mqlab.broker.filter.filter_for import filter_for
+from mqlab.broker.filter.filter_for import filter_of_pop
 from mqlab.broker.filter.message_filter import MessageFilter
 from mqlab.broker.pop.pop_checks import AskedQueue, check_asked, check_broker, fill_born_time, negative_capacity
 from mqlab.broker.pop.pop_from_queue import PopFromQueue
@@ -56,8 +56,7 @@ class PopMessageProcessor(RequestProcessor):
 
     A request takes messages from all queues of its topic, or from one, and from the group's retry topic: from that
     first in one request of five, else if the other queues did not fill the batch. All get one pop time. A request that
-    finds nothing waits, and is processed from the start when it is woken. Differs from RocketMQ: an SQL expression is
-    refused like one that cannot be parsed.
+    finds nothing waits, and is processed from the start when it is woken.
     """
 
     def __init__(self, services: PopParts) -> None:
@@ -146,11 +145,9 @@ class PopMessageProcessor(RequestProcessor):
             raise _not_parsed() from None
         self._consumers.compensate_subscribe_data(group, topic, subscription)
         retry_topic = self._retry_topic(header)
-        self._consumers.compensate_subscribe_data(group, retry_topic, _subscription(retry_topic, "*", None))
-        try:
-            message_filter = filter_for(subscription)
-        except RequestError:
-            raise _not_parsed() from None
+        kind = header.exp_type if header.exp else None
+        self._consumers.compensate_subscribe_data(group, retry_topic, _subscription(retry_topic, "*", kind))
+        message_filter = filter_of_pop(self._broker, group, subscription)
         return None if message_filter.wants_all else message_filter
 
     def _next_revive_qid(self, header: PopMessageRequestHeader) -> int:
@@ -266,10 +263,12 @@ class PopMessageProcessor(RequestProcessor):
         max_offset: int,
         tags_code: int | None = None,
         properties: Mapping[str, str] | None = None,
+        msg_store_time: int = 0,
+        filter_bit_map: bytes | None = None,
     ) -> None:
         """A message has arrived; the queue now reaches up to `max_offset`."""
         self.pop_long_polling_service.notify_message_arriving_with_retry_topic(
-            topic, queue_id, max_offset, tags_code, properties
+            topic, queue_id, max_offset, tags_code, properties, msg_store_time, filter_bit_map
         )
 
     def notify_queue_is_free(self, topic: str, group: str, queue_id: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.protocol.errors import RecordError
 from mqlab.protocol.message import MessageConst, MessageExt
 from mqlab.protocol.properties import DECODED_MAP_CAPACITY, NEW_MAP_CAPACITY, encode_properties
 from mqlab.protocol.record import decode_record
@@ -59,11 +60,18 @@ class HalfMessages:
         )
 
     def read(self, topic: str, offset: int, most: int) -> tuple[GetMessageResult | None, list[MessageExt]]:
-        """Up to `most` messages from an offset on, packed bodies as they are, and what the store says of the place."""
+        """Up to `most` messages from an offset on, packed bodies as they are, and what the store says of the place.
+
+        An entry behind which lies no message, as a loss of power may leave one, is passed over.
+        """
         result = self._store.get_message(CID_SYS_RMQ_TRANS, topic, QUEUE_ID, offset, most)
-        if result is None or result.status is not GetMessageStatus.FOUND:
-            return result, []
-        return result, [decode_record(record, decompress=False) for record in result.messages]
+        found: list[MessageExt] = []
+        for record in result.messages if result is not None else ():
+            try:
+                found.append(decode_record(record, decompress=False))
+            except RecordError:
+                continue
+        return result, found
 
     # -- making -----------------------------------------------------------------------------------------------------
 

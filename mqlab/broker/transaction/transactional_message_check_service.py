@@ -32,7 +32,9 @@ STORE_REFUSES_MS = 1_000
 
 
 class TransactionalMessageCheckService(ServiceThread):
-    """Compares half messages with op messages, 30 s after it last did (TransactionalMessageCheckService).
+    """Compares half messages with op messages, 30 s after it last did.
+
+    Java: org.apache.rocketmq.broker.transaction.TransactionalMessageCheckService.
 
     Differs from RocketMQ: a round that would find nothing is left out.
     """

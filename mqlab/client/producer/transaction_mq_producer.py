@@ -25,7 +25,8 @@ class TransactionMQProducer(DefaultMQProducer):
         result = await producer.send_message_in_transaction(Message("Transfers", "100 from A to B"))
 
     It is a DefaultMQProducer, too. `check_thread_pool_max_size` threads answer the broker's questions;
-    `check_request_hold_max` of these may wait, and the rest is dropped: the broker asks again.
+    `check_request_hold_max` of these may wait, and the rest is dropped: the broker asks again. A broker can ask only a
+    producer that it knows: one that has sent to it in this life, or was given `topics` that it serves.
     """
 
     def __init__(

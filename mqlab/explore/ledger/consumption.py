@@ -137,7 +137,7 @@ class ConsumptionBook:
 
     def _pull_answered(self, row: Row) -> None:
         group, topic, queue_id, queue_offset = row[FIRST_FIELD : FIRST_FIELD + 4]
-        queue = (group, row[NODE], topic, queue_id)
+        queue = (group, self._names.original_of(row[NODE]), topic, queue_id)
         self.pulled_from[queue] = min(queue_offset, self.pulled_from.get(queue, queue_offset))
 
     def _pull_finished(self, row: Row) -> None:

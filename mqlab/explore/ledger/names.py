@@ -20,6 +20,8 @@ class Names:
         self._lab = lab
         self._broker_of: dict[tuple[str, int], str] = {}
         self._of_group: dict[str, Reader] = {}
+        self._masters: dict[str, None] = {}
+        """Processes that are no slaves."""
 
     def broker_of(self, broker_name: str, broker_id: int = MASTER_ID) -> str:
         """The process of the broker that calls itself so; the master unless told, where messages are stored first."""
@@ -29,6 +31,15 @@ class Names:
                     config = broker.controller.broker_config
                     self._broker_of[config.broker_name, config.broker_id] = broker.name
         return self._broker_of.get((broker_name, broker_id), broker_name)
+
+    def original_of(self, process: str) -> str:
+        """The process in whose store the messages of a broker's queues are put first: for a slave its master's."""
+        if process not in self._masters:
+            broker = self.broker(process)
+            if broker is not None and broker.is_slave:
+                return self.broker_of(str(broker.settings["broker_name"]))
+            self._masters[process] = None
+        return process
 
     def broker(self, process: str) -> BrokerProcess | None:
         """The broker of a process; None if that is no broker."""

@@ -47,6 +47,12 @@ class TimerCheckpoint:
         ) = _FIELDS.unpack(data[: _FIELDS.size].ljust(_FIELDS.size, b"\0"))
         self.data_version = DataVersion(timestamp, counter, state_version)
 
+    def take_masters(self, data: bytes) -> None:
+        """Take over what a master's file says, but for the places in its own log and topic."""
+        places = self.last_timer_log_flush_pos, self.last_timer_queue_offset
+        self.decode(data)
+        self.last_timer_log_flush_pos, self.last_timer_queue_offset = places
+
     def encode(self) -> bytes:
         """The 56 bytes of the file that are in use; also what administrators and slaves are answered."""
         version = self.data_version

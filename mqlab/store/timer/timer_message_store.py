@@ -350,6 +350,18 @@ class TimerMessageStore:
         if self.node.hooks.on:
             self.node.hooks.emit(TimerMessageDropped(topic, unique_key, reason))
 
+    def follow(self, master: bytes) -> None:
+        """Take over how far a master's timer is, as a slave does: up to there the wheel is read, and may be written.
+
+        Java: org.apache.rocketmq.broker.slave.SlaveSynchronize.syncTimerCheckPoint.
+        """
+        self.timer_checkpoint.take_masters(master)
+        self.curr_read_time_ms = max(self.curr_read_time_ms, self.timer_checkpoint.last_read_time_ms)
+        if self.services is not None:
+            self.services.enqueue.wakeup_for_work()
+            if self.is_flush_behind:
+                self.services.flush.wakeup_for_work()
+
     # -- files ------------------------------------------------------------------------------------------------------
 
     @property
@@ -383,12 +395,12 @@ class TimerMessageStore:
         checkpoint = self.timer_checkpoint
         checkpoint.last_timer_log_flush_pos = self.timer_log.mapped_file_queue.flushed_where
         checkpoint.last_read_time_ms = self.curr_read_time_ms
+        committed = (self.curr_read_time_ms, self.commit_queue_offset)
         if self.should_running_dequeue:
             checkpoint.master_timer_queue_offset = self.commit_queue_offset
-            committed = (self.curr_read_time_ms, self.commit_queue_offset)
             if committed != self._committed:
                 checkpoint.data_version.next_version(self.node.now_ms())
-                self._committed = committed
+        self._committed = committed
         checkpoint.last_timer_queue_offset = min(self.commit_queue_offset, checkpoint.master_timer_queue_offset)
 
     # -- how far behind ---------------------------------------------------------------------------------------------

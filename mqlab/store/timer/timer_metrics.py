@@ -6,6 +6,7 @@ from typing import Any
 
 from mqlab.errors import ProtocolError
 from mqlab.protocol import fastjson
+from mqlab.protocol.errors import BodyError
 from mqlab.protocol.topic_config import DataVersion
 from mqlab.sim.disk import Disk
 
@@ -43,6 +44,16 @@ class TimerMetrics:
         counts = value["timingCount"]
         self.timing_count = {topic: (int(row["count"]), int(row["timeStamp"])) for topic, row in counts.items()}
         self.data_version = version
+
+    def replace(self, body: bytes) -> int:
+        """Take over what a master has counted, as a slave does; of how many topics that is. BodyError if it is nothing
+        of that kind.
+        """
+        try:
+            self._decode(fastjson.loads(body.decode("utf-8")))
+        except (ValueError, KeyError, TypeError, AttributeError) as problem:
+            raise BodyError("TimerMetrics", str(problem)) from None
+        return len(self.timing_count)
 
     def add(self, topic: str, value: int, now_ms: int) -> None:
         """So many more wait for a topic."""

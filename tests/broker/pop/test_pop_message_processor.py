@@ -77,7 +77,7 @@ def nothing(cluster: Any) -> None:
         (nothing, {"topic": "Nowhere"}, 17, "topic[Nowhere] not exist, apply first please! \nSee"),
         (nothing, {"queue_id": 1}, 29, "queueId[1] is illegal, topic:[T] topicConfig.readQueueNums:[1] consumer:[/10"),
         (nothing, {"exp": "||"}, 23, "parse the consumer's subscription failed"),
-        (nothing, {"exp": "a > 5", "exp_type": "SQL92"}, 23, "parse the consumer's subscription failed"),
+        (nothing, {"exp": "a >", "exp_type": "SQL92"}, 23, "parse the consumer's subscription failed"),
         (no_timer_wheel, {}, 1, "the broker[10.0.0.2] pop message is forbidden because timerWheelEnable is false"),
         (forbid_topic, {}, 16, "the topic[T] peeking message is forbidden"),
         (forbid_broker, {}, 16, "the broker[10.0.0.2] pop message is forbidden"),

@@ -74,6 +74,11 @@ DELIVER = f"{BROKER}.deliver_delayed_message:DeliverDelayedMessage"
 HOLD = f"{BROKER}.pull_request_hold_service:PullRequestHoldService"
 OFFSETS = f"{BROKER}.consumer_offset_manager:ConsumerOffsetManager"
 ROUTES = "mqlab.namesrv.route_info_manager:RouteInfoManager"
+TRANSACTIONS = "mqlab.broker.transaction.transaction_services:TransactionServices"
+CHECK = "mqlab.broker.transaction.transactional_message_check_service:CheckRound"
+END = "mqlab.broker.transaction.end_transaction_processor:EndTransactionProcessor"
+OPS = "mqlab.broker.transaction.transaction_ops:TransactionalOpBatchService"
+BANK = ("bank-transfers",)
 SEND_BACK = f"{BROKER}.consumer_send_msg_back:ConsumerSendMsgBack"
 CQ = f"{STORE}.consume_queue:ConsumeQueue"
 
@@ -233,6 +238,25 @@ MUTANTS = (
     _mutant(59, "an orderly consumer notes the offset of a queue that it has given up",
             f"{ORDERLY}:{SERVICE}._process_result",
             "if offset >= 0 and not process_queue.dropped:", "if offset >= 0:", "orderly-rebalance", "push-orderly"),
+    _mutant(60, "a half message lies where everybody reads", f"{TRANSACTIONS}.prepare_message",
+            "hide(message)", "pass", *BANK),
+    _mutant(61, "a half message that is asked about is not stored again", f"{CHECK}._look_through",
+            "if await self._store_again(half, offset):", "if True:", *BANK),
+    _mutant(62, "a rollback lets the message go", f"{END}.process_request",
+            "if header.commit_or_rollback == MessageSysFlag.TRANSACTION_ROLLBACK:", "if False:", *BANK),
+    _mutant(63, "a commit is noted and its message is not stored", f"{END}.process_request",
+            "inner = committed(half, header.commit_log_offset)", "return self._done(header, half)", *BANK),
+    _mutant(64, "UNKNOW lets the message go", f"{END}.process_request",
+            "not in (MessageSysFlag.TRANSACTION_COMMIT, MessageSysFlag.TRANSACTION_ROLLBACK)", "not in (0, 8, 12)",
+            *BANK),
+    _mutant(65, "questions are not counted", f"{CHECK}._is_given_up", "str(times + 1)", "str(times)", *BANK),
+    _mutant(66, "the check passes one half message too many", f"{CHECK}.play",
+            "self._half_messages.commit(RMQ_SYS_TRANS_HALF_TOPIC, offset)",
+            "self._half_messages.commit(RMQ_SYS_TRANS_HALF_TOPIC, offset + 1)", *BANK),
+    _mutant(67, "of the ends that are written in one go only the last is", f"{OPS}._write",
+            "offsets += text", "offsets = text", *BANK),
+    _mutant(68, "the first half message of a round is not known to be ended", f"{CHECK}._note",
+            "offset >= self._first", "offset > self._first", *BANK),
 )  # fmt: skip
 
 UNSEEN = {

@@ -35,6 +35,7 @@ from mqlab.explore.rules_of_pop import (
     ReviversKeepUp,
 )
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
+from mqlab.explore.rules_of_replication import CopiesAreTheSame
 from mqlab.explore.rules_of_replies import RequestsEnd
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedSurvives
@@ -184,6 +185,16 @@ def delayed_message_passed_over(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DeliverDelayedMessage, "_deliver", deliver_most)
 
 
+def slave_drops_the_last_byte(patch: pytest.MonkeyPatch) -> None:
+    """A slave writes a zero in the place of the last byte of each piece."""
+    append = DefaultMessageStore.append_to_commit_log
+
+    def append_most(self: DefaultMessageStore, start_offset: int, data: bytes) -> bool:
+        return append(self, start_offset, data[:-1] + b"\0")
+
+    patch.setattr(DefaultMessageStore, "append_to_commit_log", append_most)
+
+
 def scan_passes_requests_over(patch: pytest.MonkeyPatch) -> None:
     """The scan for expired requests never comes."""
     patch.setattr(RequestFutureHolder, "has_work", lambda self: False)
@@ -237,6 +248,7 @@ VARIANTS = (
     Variant(orderly_without_lock, "push-orderly", OneOwner, 40),
     Variant(newest_first, "push-orderly", InOrder, 10),
     Variant(delayed_message_passed_over, "delayed-messages", StoredIsDelivered, 5),
+    Variant(slave_drops_the_last_byte, "sync-replication", CopiesAreTheSame, 3),
     Variant(scan_passes_requests_over, "request-reply", RequestsEnd, 3),
     Variant(correlation_ids_repeat, "request-reply", WORLD_GOES_ON, 10),
     Variant(replies_are_left_unmatched, "request-reply", RequestsEnd, 3),

@@ -17,8 +17,8 @@ from mqlab.store import GetMessageResult, GetMessageStatus
 from mqlab.trace.events.pop import PopQueueBusy
 
 if TYPE_CHECKING:
+    from mqlab.broker.filter.message_filter import MessageFilter
     from mqlab.broker.pop.pop_parts import PopParts
-    from mqlab.store.get_message import MessageFilter
 
 PREFER_RETRY_ONE_IN = 5
 
@@ -190,11 +190,19 @@ class PopConsumerService:
         self, group: str, topic: str, queue_id: int, offset: int, most: int, message_filter: MessageFilter | None
     ) -> GetMessageResult | None:
         """Read a queue, and once more where the store says that the offset was wrong."""
-        store = self._broker.message_store
-        result = store.get_message(group, topic, queue_id, offset, most, message_filter)
+        result = self._read(group, topic, queue_id, offset, most, message_filter)
         if result is not None and result.status in _CORRECTED:
             self._offsets.commit_offset(group, topic, queue_id, result.next_begin_offset, "popped")
-            return store.get_message(group, topic, queue_id, result.next_begin_offset, most, message_filter)
+            return self._read(group, topic, queue_id, result.next_begin_offset, most, message_filter)
+        return result
+
+    def _read(
+        self, group: str, topic: str, queue_id: int, offset: int, most: int, wanted: MessageFilter | None
+    ) -> GetMessageResult | None:
+        result = self._broker.message_store.get_message(group, topic, queue_id, offset, most, wanted)
+        hooks = self._broker.node.hooks
+        if result is not None and wanted is not None and hooks.on:
+            wanted.tell_read(hooks, topic, queue_id, offset, result)
         return result
 
     def get_pop_offset(self, group: str, topic: str, queue_id: int, init_mode: int) -> int:

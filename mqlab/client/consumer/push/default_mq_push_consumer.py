@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.arguments import check_takes
 from mqlab.client.client_config import checked_group, checked_settings
 from mqlab.client.consumer.listener import listener_function
+from mqlab.client.consumer.message_selector import MessageSelector
 from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
 from mqlab.client.consumer.push.orderly_listener import MessageListenerOrderly
 from mqlab.client.consumer.push.push_consumer_config import PushConsumerConfig
@@ -94,9 +95,12 @@ class DefaultMQPushConsumer(PushConsumerConfig):
         if self.trace_dispatcher is not None:
             await self.trace_dispatcher.shutdown()
 
-    def subscribe(self, topic: str, sub_expression: str | None = SUB_ALL) -> None:
-        """Subscribe to a topic: `"*"` for everything, or tags like `"TagA || TagB"`."""
-        self._subscribe(topic, sub_expression, ExpressionType.TAG)
+    def subscribe(self, topic: str, sub_expression: str | MessageSelector | None = SUB_ALL) -> None:
+        """Subscribe to a topic: `"*"` for everything, tags like `"TagA || TagB"`, or a MessageSelector."""
+        if isinstance(sub_expression, MessageSelector):
+            self._subscribe(topic, sub_expression.expression, sub_expression.expression_type)
+        else:
+            self._subscribe(topic, sub_expression, ExpressionType.TAG)
 
     def subscribe_sql(self, topic: str, expression: str) -> None:
         """Subscribe to the messages of a topic whose properties fulfil an SQL92 condition."""

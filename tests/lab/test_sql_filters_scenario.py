@@ -1,0 +1,40 @@
+"""The scenario of filters: three groups, each with what it wants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mqlab import scenarios
+from mqlab.errors import MQClientException
+from mqlab.explore.readers import readers_of
+
+
+def given(lab: Any, group: str) -> int:
+    return sum(answer.messages for answer in lab.history.find("PullAnswered", group=group))
+
+
+@pytest.mark.parametrize("bit_maps", [False, True])
+def test_each_group_gets_what_it_wants_and_bit_maps_save_reading(bit_maps: bool) -> None:
+    lab = scenarios.get("sql-filters").play(7, parameters={"bit_maps": bit_maps})
+    held_back = list(lab.history.find("MessagesFilteredByBroker"))
+    assert given(lab, "everything") == 80
+    assert given(lab, "paid-orders") == 40
+    wanted = given(lab, "large-in-berlin")
+    assert wanted == 13
+    by_bit_map = sum(each.by_bit_map for each in held_back)
+    by_expression = sum(each.by_expression for each in held_back)
+    assert (by_bit_map > 0, by_expression > 0) == (bit_maps, not bit_maps)
+    assert 0 < by_bit_map + by_expression <= 80 - wanted
+
+
+def test_a_condition_of_ones_own_may_be_wrong() -> None:
+    with pytest.raises(MQClientException, match="at line 1, column 8"):
+        scenarios.get("sql-filters").play(7, parameters={"condition": "amount >"})
+
+
+def test_rules_do_not_judge_what_a_condition_lets_through() -> None:
+    readers = readers_of(scenarios.get("sql-filters").build(7))
+    assert "Orders" in readers["everything"].topics
+    assert "Orders" not in readers["large-in-berlin"].topics
