@@ -123,6 +123,16 @@ def test_a_request_that_cannot_be_sent_fails_at_once_and_says_why() -> None:
     assert lab.world.now_us - begin_us < 3_000_000
 
 
+def test_a_request_that_is_refused_before_it_is_sent_waits_for_nothing() -> None:
+    lab = shop()
+    asker = started_producer(lab)
+    with pytest.raises(MQClientException, match="broker-x"):
+        asked(asker, queue=MessageQueue("T", "broker-x", 0))
+    assert not waiting(asker)
+    [given_up] = lab.history.find("ReplyGivenUp")
+    assert "broker-x" in given_up.reason
+
+
 def test_a_late_reply_finds_nobody_and_its_sender_does_not_learn_it() -> None:
     lab = shop()
     asker = started_producer(lab)

@@ -9,10 +9,7 @@ from mqlab.client.producer.async_send import Outcome
 from mqlab.client.producer.request_future_holder import RequestFutureHolder, tell
 from mqlab.client.producer.request_response_future import RequestResponseFuture
 from mqlab.client.producer.send_kernel import ASYNC
-from mqlab.errors import (
-    MQClientException,
-    RequestTimeoutException,
-)
+from mqlab.errors import MQBrokerException, MQClientException, RemotingException, RequestTimeoutException
 from mqlab.protocol.codes import ClientErrorCode
 from mqlab.protocol.message import MessageConst
 from mqlab.trace.events.reply import ReplyAwaited
@@ -93,7 +90,11 @@ async def request(
 
     try:
         left_ms = timeout_ms - (node.now_us() - begin_us) // 1_000
-        await _send(impl, message, destination, left_ms, sent)
+        try:
+            await _send(impl, message, destination, left_ms, sent)
+        except (MQClientException, MQBrokerException, RemotingException) as error:
+            future.tell_given_up(error)
+            raise
         reply = await future.wait_response_message(left_ms)
     finally:
         holder.remove(future.correlation_id)
