@@ -286,3 +286,12 @@ def test_what_is_under_way_between_a_master_and_its_slave_is_shown(pair: type[Pa
     assert [frame.says for frame in p.lab.under_way().frames if frame.target == "slave-a"] == [
         f"heartbeat at {p.master.store.max_phy_offset}"
     ]
+
+
+def test_a_slave_gives_its_log_to_a_slave_of_its_own(pair: type[Pair]) -> None:
+    p = pair().replicated()
+    second = p.lab.broker(slave_of="broker-a", ha_master_address=f"{p.slave.node.spec.ip}:10912")
+    p.lab.run_for(ms=6_000)
+    p.send(5, 1_000)
+    p.lab.run_for(ms=300)
+    assert log_bytes(second.store) == log_bytes(p.slave.store) == log_bytes(p.master.store)
