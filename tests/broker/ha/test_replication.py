@@ -229,6 +229,21 @@ def test_a_real_pair_goes_on_here(golden_disk: Callable[[str], MemoryDisk], name
     assert begun.commit_log_offset > 0
 
 
+def test_a_real_pair_that_has_diverged_goes_on_where_the_slave_ends(
+    golden_disk: Callable[[str], MemoryDisk],
+) -> None:
+    """The slave's recovery keeps its own records in front of that place, and fetches what follows them anew."""
+    lab = Lab(seed=3)
+    slave = _pair_of_real_stores(lab, (golden_disk("diverged-master"), golden_disk("diverged-slave")))
+    ours, masters = log_bytes(slave.store), log_bytes(lab.masters[0].store)
+    (begun,) = lab.history.find("ReplicationBegun")
+    at = begun.commit_log_offset
+    assert len(ours) == len(masters)
+    assert ours[at:] == masters[at:]
+    assert ours[:at] != masters[:at]
+    assert slave.store.dispatch_behind_bytes > 0
+
+
 def test_a_broker_that_shuts_down_leaves_its_pair(pair: type[Pair]) -> None:
     p = pair().replicated()
     p.send(3)
