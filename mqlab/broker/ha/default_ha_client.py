@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.ha.stream import TransferReader, encode_report
@@ -25,9 +26,11 @@ class DefaultHAClient:
     connection, and after 5 s the slave tries again: nothing is ever cut off.
     """
 
-    def __init__(self, node: Node, store: DefaultMessageStore) -> None:
+    def __init__(self, node: Node, store: DefaultMessageStore, appended: Callable[[], None]) -> None:
         self.node = node
         self.store = store
+        self._appended = appended
+        """Called when the own log has grown."""
         self.config = store.config
         self.ha_master_address: str | None = store.config.ha_master_address or None
         self.current_reported_offset = 0
@@ -179,6 +182,7 @@ class DefaultHAClient:
             return False
         if self.node.hooks.on:
             self.node.hooks.emit(ReplicaDataAppended(offset, len(body)))
+        self._appended()
         return True
 
     def __repr__(self) -> str:

@@ -32,7 +32,8 @@ class DefaultHAService:
         self.push_to_slave_max_offset = 0
         """The highest offset that any slave has reported (push2SlaveMaxOffset)."""
         self.group_transfer_service = GroupTransferService(node, self.replicas_at)
-        self.ha_client = DefaultHAClient(node, store) if self.config.broker_role is BrokerRole.SLAVE else None
+        is_slave = self.config.broker_role is BrokerRole.SLAVE
+        self.ha_client = DefaultHAClient(node, store, self._appended) if is_slave else None
         store.handle_ha = self.handle_ha
 
     def start(self) -> None:
@@ -83,13 +84,16 @@ class DefaultHAService:
         config = self.config
         wants = config.broker_role is BrokerRole.SYNC_MASTER and message.wait_store_msg_ok
         if not wants or config.in_sync_replicas <= 1:
-            for connection in self.connection_list:
-                connection.write_socket_service.appended()
+            self._appended()
             return None
         for connection in self.connection_list:
             connection.write_socket_service.wakeup()
         end = result.wrote_offset + result.wrote_bytes
         return self.group_transfer_service.put_request(end, config.in_sync_replicas, config.slave_timeout)
+
+    def _appended(self) -> None:
+        for connection in self.connection_list:
+            connection.write_socket_service.appended()
 
     def replicas_at(self, offset: int) -> int:
         """How many brokers have all before an offset, this one included."""

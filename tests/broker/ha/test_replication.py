@@ -229,6 +229,21 @@ def test_a_real_pair_goes_on_here(golden_disk: Callable[[str], MemoryDisk], name
     assert begun.commit_log_offset > 0
 
 
+def test_a_real_pair_that_has_diverged_goes_on_where_the_slave_ends(
+    golden_disk: Callable[[str], MemoryDisk],
+) -> None:
+    """The slave's recovery keeps its own records in front of that place, and fetches what follows them anew."""
+    lab = Lab(seed=3)
+    slave = _pair_of_real_stores(lab, (golden_disk("diverged-master"), golden_disk("diverged-slave")))
+    ours, masters = log_bytes(slave.store), log_bytes(lab.masters[0].store)
+    (begun,) = lab.history.find("ReplicationBegun")
+    at = begun.commit_log_offset
+    assert len(ours) == len(masters)
+    assert ours[at:] == masters[at:]
+    assert ours[:at] != masters[:at]
+    assert slave.store.dispatch_behind_bytes > 0
+
+
 def test_a_broker_that_shuts_down_leaves_its_pair(pair: type[Pair]) -> None:
     p = pair().replicated()
     p.send(3)
@@ -286,3 +301,12 @@ def test_what_is_under_way_between_a_master_and_its_slave_is_shown(pair: type[Pa
     assert [frame.says for frame in p.lab.under_way().frames if frame.target == "slave-a"] == [
         f"heartbeat at {p.master.store.max_phy_offset}"
     ]
+
+
+def test_a_slave_gives_its_log_to_a_slave_of_its_own(pair: type[Pair]) -> None:
+    p = pair().replicated()
+    second = p.lab.broker(slave_of="broker-a", ha_master_address=f"{p.slave.node.spec.ip}:10912")
+    p.lab.run_for(ms=6_000)
+    p.send(5, 1_000)
+    p.lab.run_for(ms=300)
+    assert log_bytes(second.store) == log_bytes(p.slave.store) == log_bytes(p.master.store)
