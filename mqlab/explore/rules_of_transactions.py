@@ -34,11 +34,6 @@ NOT_WRITTEN_TEXT = (
     "What ended is written into the op topic for many half messages at a time. A store that refuses that message, as "
     "on a full disk, is not tried again: all of them are asked about."
 )
-NOT_STORED = "what is put aside and not stored"
-NOT_STORED_TEXT = (
-    "A half message that was asked about too often is passed over also where TRANS_CHECK_MAX_TIME_TOPIC cannot "
-    "take it, as on a full disk."
-)
 
 
 class HalfMessagesAreHidden(Rule):
@@ -116,7 +111,7 @@ class HalfMessagesEnd(Rule):
 
     kinds = ("TransactionEnded", "HalfMessageGivenUp", "HalfMessageHidden")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        LOST_AGAIN: LOST_AGAIN_TEXT, NOT_STORED: NOT_STORED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT
+        LOST_AGAIN: LOST_AGAIN_TEXT, GAP: GAP_TEXT
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -128,11 +123,7 @@ class HalfMessagesEnd(Rule):
         if record.kind == "HalfMessageHidden":
             if record.status == "PUT_OK":
                 self._open[record.unique_key] = record
-        elif record.kind == "HalfMessageGivenUp":
-            if not record.stored:
-                self.excuse(NOT_STORED)
-            self._open.pop(record.unique_key, None)
-        elif record.code == 0 and record.local_state in (COMMIT, ROLLBACK):
+        elif record.kind == "HalfMessageGivenUp" or (record.code == 0 and record.local_state in (COMMIT, ROLLBACK)):
             self._open.pop(record.unique_key, None)
 
     def at_end(self) -> None:

@@ -120,6 +120,32 @@ def _sent_back(record: Record) -> str:
     return "{node} takes {message} back, to give it to {group} again later"
 
 
+def _transaction_ended(record: Record) -> str:
+    if record.code:
+        return "{node} refuses the end of {message}"
+    if record.local_state == "COMMIT_MESSAGE":
+        return "{node} lets {message} go: it was committed"
+    if record.local_state == "ROLLBACK_MESSAGE":
+        return "{node} forgets {message}: it was rolled back"
+    return "{node} hears that nobody knows yet what becomes of {message}"
+
+
+def _transaction_checked(record: Record) -> str:
+    if not record.remote:
+        return "{node} wants to ask what became of {message}, and nobody of {group} is there"
+    return "{node} asks {remote} what became of {message}"
+
+
+def _local_transaction_executed(record: Record) -> str:
+    if record.reason:
+        return "{node}: the local part of {message} failed: {why}"
+    if record.local_state == "COMMIT_MESSAGE":
+        return "{node} has done the local part of {message}"
+    if record.local_state == "ROLLBACK_MESSAGE":
+        return "{node} could not do the local part of {message}, and takes it back"
+    return "{node} does not know yet what became of the local part of {message}"
+
+
 def _on_the_wheel(record: Record) -> str:
     if record.recalls:
         return "{node} has put the wish to take {message} back on the wheel"
@@ -516,6 +542,14 @@ SENTENCES: dict[str, Sentence] = {
     "ConsumeResultIgnored": "{node} ended a message of {queue}, which is no longer its own: it will come again",
     "MessageGivenBack": "{node} gave {message} back, to get it again later",
     "SendBackFailed": "{node} could not give {message} back: its listener will get it again here",
+    # transactions
+    "HalfMessageHidden": "{node} hides {message}: nobody gets it before its producer has said commit",
+    "TransactionEnded": _transaction_ended,
+    "HalfMessageStoredAgain": "{node} stores the half message {message} again, behind those that come next",
+    "TransactionChecked": _transaction_checked,
+    "HalfMessageGivenUp": "{node} puts {message} aside: it was asked about {check_times} times, and nobody knew",
+    "LocalTransactionExecuted": _local_transaction_executed,
+    "LocalTransactionRemembered": "{node} is asked about {message}, and says {local_state}",
     # proxies and the clients that speak to them
     "ProxyStarted": "{node} is ready for clients",
     "ProxyClientLeft": "{node} forgets {client}: {why}",
@@ -538,6 +572,8 @@ SENTENCES: dict[str, Sentence] = {
 _BESIDE = "what the frame is for was said when its request was sent, or is said beside it"
 _ROUTINE = "it comes again and again, and changes nothing that is seen"
 SILENT: dict[str, str] = {
+    "TransactionOpWritten": "the ends that are written down were said",
+    "TransactionRoundEnded": _ROUTINE,
     "TraceNoted": "the sending or consuming that is noted is said",
     "RequestReceived": _BESIDE,
     "ResponseSent": _BESIDE,

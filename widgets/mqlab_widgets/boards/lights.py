@@ -29,11 +29,13 @@ LEFT_OUT = {
     "they judge a world that has settled, and one that somebody plays has not": (
         "AcknowledgedIsReadable", "StoredIsDelivered", "OnlySubscribedIsDelivered", "GivenBackComesAgain",
         "EverythingSettles", "EveryKeyIsFound", "SignsOfLifeGoOn", "FramesArrive", "CallsEnd", "SendsEnd",
-        "NothingIsLeftOver", "TimersComeInTime", "NothingUnackedIsLost", "ReviversKeepUp",
+        "NothingIsLeftOver", "TimersComeInTime", "NothingUnackedIsLost", "ReviversKeepUp", "CopiesAreTheSame",
+        "RequestsEnd", "EndsAreKept", "HalfMessagesEnd",
     ),
     "they remember what was before, some beside the world as it is now, and a view is mostly opened later": (
         "DroppedIsLeftAlone", "LockedIsConsumed", "GivenUpIsWritten", "ProgressIsKept", "HoldsEnd",
         "RoutesForgetTheDead", "AckedStaysAway", "RevivedInTime", "RevivedIsNamed", "OrderedPopsWait",
+        "HalfMessagesAreHidden", "EndedIsLeftAlone", "QuestionsAreCounted",
     ),
     "it is asked three times for each message, which would slow down the world that is watched": ("SafeIsFlushed",),
     "it is a rule of the simulated disk, not of RocketMQ": ("PowerCutsBite",),
