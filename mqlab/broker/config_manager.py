@@ -26,12 +26,11 @@ class ConfigManager:
     by that. The text is RocketMQ's, tabs and unquoted numbers included, so that either can read the other's.
     """
 
-    pretty = True
-    """Whether the text stands on several lines."""
-
-    def __init__(self, node: Node, path: str) -> None:
+    def __init__(self, node: Node, path: str, *, pretty: bool = True) -> None:
         self._node = node
         self.path = path
+        self._pretty = pretty
+        """Whether the text stands on several lines."""
         self._written: bytes | None = None
         self._texts: dict[str, tuple[JsonBody, fastjson.Written]] = {}
         """What an entry of the table was when its text was made, and the text."""
@@ -93,7 +92,7 @@ class ConfigManager:
         On a full disk the old file stays, as the broker goes on working with the table in its memory.
         """
         # Java writes half of a surrogate pair as a question mark.
-        data = fastjson.dumps(self.encode(), pretty=self.pretty).encode("utf-8", "replace")
+        data = fastjson.dumps(self.encode(), pretty=self._pretty).encode("utf-8", "replace")
         if data == self._written:
             return True
         disk, hooks = self._node.disk, self._node.hooks

@@ -25,9 +25,9 @@ SLOW = 9
 STORY = story("""
     ReplyAwaited 1 producer-1: A shop asks for a price. It waits for the answer, as with a call of a function.
     MessageStored 1 broker-a: For the broker it is a message as any other, in a topic as any other.
-    ReplyPushed 1 broker-a: Somebody has consumed it and sends the answer. The broker knows the connection of who
-      asked, and pushes it there.
-    ReplyArrived 1 producer-1: An id that both messages carry tells which question it answers.
+    ConsumeStarted 1 consumer-1: Somebody consumes the question, looks the price up, and sends the answer.
+    ReplyArrived 1 producer-1: The broker has pushed the answer to who asked. An id tells which question it answers.
+    ReplyPushed 1 broker-a: Only behind that the broker stores the answer, in a topic that nobody reads.
     ReplyGivenUp 1 producer-1: One answer takes too long, so the shop waits for it no longer.
 """)
 

@@ -107,10 +107,7 @@ HALF_MESSAGE = story("""
     LocalTransactionExecuted 1 producer-1: Only now the bank takes the money from the account: the local part.
     TransactionEnded 1 broker-a: The bank says commit, one-way. The broker stores the message where it belongs ...
     ConsumeStarted 1 consumer-1: ... and the other bank gets it at once.
-    LocalTransactionExecuted 2 producer-1: Another account is empty.
-    TransactionEnded 2 broker-a: Rollback: the half message stays hidden for ever. The broker only writes down that it
-        is done with.
-    TransactionOpWritten 1 broker-a: That is written in one go, every three seconds.
+    TransactionEnded 2 broker-a: Another account is empty: rollback. This half message stays hidden for ever.
     HalfMessageHidden 3 broker-a: A third transfer is stored as a half message ...
     NodeCrashed 1 producer-1: ... and the bank's machine is killed. Was the money taken? The broker cannot know.
     TransactionChecked 1 broker-a: At its next round, every 30 seconds, the broker asks another machine of the group.

@@ -19,10 +19,8 @@ class TransactionMetrics(ConfigManager):
     all the same, leaves its topic with less than none.
     """
 
-    pretty = False
-
     def __init__(self, node: Node, path: str) -> None:
-        super().__init__(node, path)
+        super().__init__(node, path, pretty=False)
         self.counts: dict[str, int] = {}
         self.changed_ms: dict[str, int] = {}
         """When each count changed last, ms since 1970."""
