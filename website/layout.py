@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from html import escape
+from functools import cache
 from pathlib import Path, PurePosixPath
 
+from jinja2 import Environment, FileSystemLoader, Template
 from pygments.formatters import HtmlFormatter
 
 SECTIONS = {
@@ -31,23 +32,18 @@ def stylesheet() -> str:
 
 
 def framed(title: str, body: str, place: str) -> str:
-    """A whole page, which stands at `place` in the site."""
-    up = "../" * place.count("/")
-    links = "".join(f'<a href="{up}{target}"{_here(target, place)}>{name}</a>' for target, name in SECTIONS.items())
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n"
-        f'<link rel="stylesheet" href="{up}style.css">\n<link rel="icon" href="data:,">\n</head>\n<body>\n'
-        f'<header><nav aria-label="Site"><a class="home" href="{up}index.html">mqlab</a>{links}</nav></header>\n'
-        f"<main>\n{body}\n</main>\n</body>\n</html>\n"
-    )
+    """A whole page, which stands at `place` in the site.
 
-
-def _here(target: str, place: str) -> str:
-    """What marks the section that a page belongs to: the gallery is one of its own, though it lies among the docs."""
+    Its section is marked as the one that is open; the gallery is one of its own, though it lies among the docs.
+    """
     belongs = place if place in SECTIONS else f"{place.partition('/')[0]}/index.html"
-    return ' aria-current="page"' if target == belongs else ""
+    return _frame().render(title=title, body=body, up="../" * place.count("/"), sections=SECTIONS, here=belongs)
+
+
+@cache
+def _frame() -> Template:
+    loader = FileSystemLoader(Path(__file__).parent)
+    return Environment(loader=loader, autoescape=True, keep_trailing_newline=True).get_template("page.html.j2")
 
 
 class Linker:

@@ -43,6 +43,7 @@ _SENTENCE = re.compile(r"(?<=[.?!:]) (?=[A-Z`*\"(])")
 _BLOCK = re.compile(r"\n\s*\n")
 _ITEM = re.compile(r"(?m)^(?:[-*]|\d+\.) ")
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+# What a notebook printed is cut as text: a parser would write names of SVG (viewBox) in small letters.
 _ACT = re.compile(r"(?=<h4>[^<]*</h4><p>)")
 _STAGE = re.compile(r"<svg class=\"mq-stage.*?</svg>", re.DOTALL)
 _LINES = re.compile(
