@@ -33,6 +33,8 @@ window.kept = () => state.frame;
 document.addEventListener("keydown", (event) => window.escaped.push(event.key));
 window.view = document.querySelector("div");
 render({{ model, el: window.view }});
+const first = document.querySelector(".mq-stage");
+window.first = first && getComputedStyle(first).visibility;
 window.ready = true;
 </script></body>"""
 
