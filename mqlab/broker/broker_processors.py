@@ -61,6 +61,10 @@ def _end_transaction(broker: WholeBroker) -> RequestProcessor:
     return broker.transactions.end_transaction_processor
 
 
+def _resume_check(broker: WholeBroker) -> RequestProcessor:
+    return broker.transactions.resume_check_processor
+
+
 def _part_of_pop(broker: WholeBroker, name: str) -> RequestProcessor:
     part: RequestProcessor = getattr(broker.pop, name)
     return part
@@ -89,6 +93,7 @@ BROKERS = (
         (C.GET_CONSUMER_LIST_BY_GROUP, C.UPDATE_CONSUMER_OFFSET, C.QUERY_CONSUMER_OFFSET),
     ),
     Answers(_end_transaction, "end_transaction", "end_transaction", (C.END_TRANSACTION,), late=True),
+    Answers(_resume_check, "admin", "admin", (C.RESUME_CHECK_HALF_MESSAGE,), late=True),
     Answers(_assignment, "load_balance", "assignment", (C.QUERY_ASSIGNMENT, C.SET_MESSAGE_REQUEST_MODE), late=True),
 )  # fmt: skip
 """What every broker answers; the rest of the codes belong to AdminBrokerProcessor."""

@@ -273,6 +273,28 @@ def test_with_nobody_to_ask_the_count_goes_on_until_the_message_is_put_aside() -
     assert cluster.broker.transactions.metrics.counts == {"T": 0}
 
 
+def test_what_was_put_aside_is_brought_back_and_asked_about_anew() -> None:
+    cluster = Cluster(transaction_check_max=1)
+    cluster.topic("T")
+    client = cluster.client()
+    prepare(client)
+    cluster.run(70_000)
+    (kept,) = messages_of(client.pull(RMQ_SYS_TRANS_CHECK_MAX_TIME_TOPIC))
+    header = h.ResumeCheckHalfMessageRequestHeader("T", kept.offset_msg_id)
+    assert client.call(RequestCode.RESUME_CHECK_HALF_MESSAGE, header).code == ResponseCode.SUCCESS
+    client.heartbeat(group="", producers=(GROUP,))
+    cluster.run(32_000)
+    assert [e["check_times"] for e in cluster.seen("TransactionChecked")] == [1, 1]
+
+
+@pytest.mark.parametrize("msg_id", [None, "nonsense", "7F00000100002A9F00000000000FFFFF"])
+def test_what_is_no_message_is_not_brought_back(bank: Cluster, msg_id: str | None) -> None:
+    header = h.ResumeCheckHalfMessageRequestHeader("T", msg_id)
+    answer = bank.client().call(RequestCode.RESUME_CHECK_HALF_MESSAGE, header)
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert answer.remark == "Exception was thrown when putting message back to RMQ_SYS_TRANS_HALF_TOPIC."
+
+
 def test_an_idle_broker_with_half_messages_that_are_done_with_does_nothing(bank: Cluster) -> None:
     client = bank.client()
     end(client, prepare(client), COMMIT)

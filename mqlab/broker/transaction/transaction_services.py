@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mqlab.broker.transaction.check_listener import DefaultTransactionalMessageCheckListener
 from mqlab.broker.transaction.end_transaction_processor import EndTransactionProcessor
 from mqlab.broker.transaction.half_messages import HalfMessages, hide, unique_key_of
+from mqlab.broker.transaction.resume_check_processor import ResumeCheckProcessor
 from mqlab.broker.transaction.transaction_metrics import TransactionMetrics
 from mqlab.broker.transaction.transaction_ops import TransactionalOpBatchService
 from mqlab.broker.transaction.transactional_message_check_service import TransactionalMessageCheckService
@@ -48,6 +49,7 @@ class TransactionServices:
         self.check_service = TransactionalMessageCheckService(broker, self.half_messages, listener)
         self.metrics_flush_service = TransactionMetricsFlushService(broker, self.metrics)
         self.end_transaction_processor = EndTransactionProcessor(self)
+        self.resume_check_processor = ResumeCheckProcessor(broker)
 
     def start(self) -> None:
         """Read the counts, and begin the threads."""

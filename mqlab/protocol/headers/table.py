@@ -64,6 +64,7 @@ REQUEST_HEADERS: dict[int, type] = {
     RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE: namesrv.NotifyMinBrokerIdChangeRequestHeader,
     RequestCode.END_TRANSACTION: transaction.EndTransactionRequestHeader,
     RequestCode.CHECK_TRANSACTION_STATE: transaction.CheckTransactionStateRequestHeader,
+    RequestCode.RESUME_CHECK_HALF_MESSAGE: transaction.ResumeCheckHalfMessageRequestHeader,
     RequestCode.POP_MESSAGE: pop.PopMessageRequestHeader,
     RequestCode.ACK_MESSAGE: pop.AckMessageRequestHeader,
     RequestCode.CHANGE_MESSAGE_INVISIBLETIME: pop.ChangeInvisibleTimeRequestHeader,

@@ -1,6 +1,7 @@
 """Headers of transactions.
 
-Java: org.apache.rocketmq.remoting.protocol.header.EndTransactionRequestHeader, CheckTransactionStateRequestHeader.
+Java: org.apache.rocketmq.remoting.protocol.header.EndTransactionRequestHeader, CheckTransactionStateRequestHeader,
+ResumeCheckHalfMessageRequestHeader.
 """
 
 from typing import NamedTuple
@@ -37,3 +38,13 @@ class CheckTransactionStateRequestHeader(NamedTuple):
     transaction_id: str | None = None
     offset_msg_id: str | None = None
     bname: str | None = None
+
+
+class ResumeCheckHalfMessageRequestHeader(NamedTuple):
+    """Brings a message that was asked about too often back among the half messages (RESUME_CHECK_HALF_MESSAGE).
+
+    `msg_id` is its offset message id.
+    """
+
+    topic: str | None = None
+    msg_id: str | None = None
