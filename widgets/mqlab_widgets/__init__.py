@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from mqlab_widgets.boards.owners import OwnersBoard
     from mqlab_widgets.boards.pop_records import PopRecordsBoard
     from mqlab_widgets.boards.popped_messages import PoppedMessagesBoard
+    from mqlab_widgets.boards.replication import ReplicationBoard
     from mqlab_widgets.boards.responses import ResponsesBoard
     from mqlab_widgets.boards.revive_queue import ReviveQueueBoard
     from mqlab_widgets.boards.revive_ruler import ReviveRulerBoard
     from mqlab_widgets.boards.routes import RoutesBoard
     from mqlab_widgets.boards.space_time import SpaceTimeBoard
     from mqlab_widgets.boards.timer_wheel import TimerWheelBoard
+    from mqlab_widgets.boards.transactions import TransactionsBoard
     from mqlab_widgets.settings import Settings
     from mqlab_widgets.side_by_side import SideBySide
     from mqlab_widgets.stepper import Stepper
@@ -40,6 +42,7 @@ __all__ = [
     "OwnersBoard",
     "PopRecordsBoard",
     "PoppedMessagesBoard",
+    "ReplicationBoard",
     "ResponsesBoard",
     "ReviveQueueBoard",
     "ReviveRulerBoard",
@@ -50,6 +53,7 @@ __all__ = [
     "Stepper",
     "TableBoard",
     "TimerWheelBoard",
+    "TransactionsBoard",
     "WorldCharts",
     "storyboard",
 ]
@@ -66,6 +70,7 @@ _HOMES = {
     "OwnersBoard": "boards.owners",
     "PopRecordsBoard": "boards.pop_records",
     "PoppedMessagesBoard": "boards.popped_messages",
+    "ReplicationBoard": "boards.replication",
     "ResponsesBoard": "boards.responses",
     "ReviveQueueBoard": "boards.revive_queue",
     "ReviveRulerBoard": "boards.revive_ruler",
@@ -76,6 +81,7 @@ _HOMES = {
     "Stepper": "stepper",
     "TableBoard": "boards.board",
     "TimerWheelBoard": "boards.timer_wheel",
+    "TransactionsBoard": "boards.transactions",
     "WorldCharts": "world_charts",
     "storyboard": "storyboard",
 }
