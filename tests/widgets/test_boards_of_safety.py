@@ -6,6 +6,7 @@ import pytest
 
 from mqlab import Lab
 from mqlab_widgets.boards.replication import ReplicationBoard
+from mqlab_widgets.boards.stage import StageBoard
 from mqlab_widgets.boards.transactions import TransactionsBoard
 from tests.widgets.folds import expect_the_same_whichever_way, folded
 from tests.worlds import played, send, shop, started_producer
@@ -66,3 +67,17 @@ def test_both_boards_say_the_same_whichever_way_they_came(transfers: Lab) -> Non
     expect_the_same_whichever_way(transfers, (TransactionsBoard, ReplicationBoard), places)
     pair = played("sync-replication", 20)
     expect_the_same_whichever_way(pair, (ReplicationBoard,), (len(pair.history), 0, len(pair.history) // 3))
+
+
+def test_the_stage_shows_what_a_slave_has() -> None:
+    pair = shop()
+    pair.broker(slave_of="broker-a")
+    pair.run_for(seconds=25)
+    send(started_producer(pair), "one", "two", "three")
+    pair.run_for(seconds=2)
+    board = folded(StageBoard, pair)
+    assert board.logs["slave-a"].end == board.logs["broker-a"].end > 0
+    assert [block.key for block in board.logs["slave-a"].blocks] == [b.key for b in board.logs["broker-a"].blocks]
+    strips = {queue: strip for queue, strip in board.strips.items() if queue[0] == "slave-a"}
+    assert strips
+    assert all(cell.key for strip in strips.values() for cell in strip.cells)

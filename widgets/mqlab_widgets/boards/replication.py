@@ -26,6 +26,8 @@ class ReplicationBoard(TableBoard):
         self.sent: dict[tuple[str, str], int] = {}
         """(master, slave's address) -> up to where it was sent the log."""
         self.acked: dict[tuple[str, str], int] = {}
+        self.copies: dict[str, None] = {}
+        """The brokers that have followed a master: what they lose can be had again."""
         self.waiting: dict[str, int] = {}
         """Master -> how many puts wait for copies."""
 
@@ -36,6 +38,7 @@ class ReplicationBoard(TableBoard):
     def on_replica_data_appended(self, record: Record) -> None:
         """A slave's log has grown."""
         self.ends[record.node] = record.commit_log_offset + record.body_bytes
+        self.copies[record.node] = None
 
     def on_commit_log_flushed(self, record: Record) -> None:
         """What lies there is safe from a loss of power."""
@@ -87,10 +90,8 @@ class ReplicationBoard(TableBoard):
             for remote in slaves or [""]:
                 slave = self._name_of(remote) if remote else None
                 sent, acked = self.sent.get((broker, remote)), self.acked.get((broker, remote))
-                rows.append(
-                    (broker, end, flushed, slave, sent, acked, self.waiting.get(broker, 0), max(0, end - flushed),
-                     max(0, end - copied))
-                )  # fmt: skip
+                losses = ("-", "-") if broker in self.copies else (max(0, end - flushed), max(0, end - copied))
+                rows.append((broker, end, flushed, slave, sent, acked, self.waiting.get(broker, 0), *losses))
         header = (
             "broker", "log ends at", "flushed up to", "slave", "sent up to", "slave has", "puts that wait",
             "a loss of power loses", "a lost disk loses",

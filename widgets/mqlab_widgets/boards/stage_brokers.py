@@ -32,6 +32,15 @@ class StageBrokers(StageNotes):
             if len(self._keys) > MOST_KEYS:
                 del self._keys[next(iter(self._keys))]
 
+    def on_replica_data_appended(self, record: Record) -> None:
+        begin, end = record.commit_log_offset, record.commit_log_offset + record.body_bytes
+        log = self.logs.setdefault(record.node, Log())
+        source = self.logs.get(self.source_of(record.node))
+        for block in source.blocks if source is not None else ():
+            if begin <= block.offset < end:
+                log.append(block.offset, block.size, block.key)
+        log.end = end
+
     def on_message_dispatched(self, record: Record) -> None:
         queue = (record.node, record.topic, record.queue_id)
         self._strip(queue).append(

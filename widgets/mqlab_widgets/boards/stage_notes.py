@@ -72,8 +72,13 @@ class StageNotes(Board):
         return self._names.get(host, address)
 
     def key_at(self, queue: Queue, offset: int) -> str:
-        """The unique key of the message at a place; "" if it is not known (any more)."""
-        return self._keys.get((*queue, offset), "")
+        """The unique key of the message at a place, which a slave has from its master; "" if it is not known."""
+        broker, topic, queue_id = queue
+        return self._keys.get((self.source_of(broker), topic, queue_id, offset), "")
+
+    def source_of(self, broker: str) -> str:
+        """The broker whose log this one has: a slave's master, and else itself."""
+        return self.masters.get(self.slaves[broker], broker) if broker in self.slaves else broker
 
     def label(self, key: str) -> str:
         """What is written on a message."""
