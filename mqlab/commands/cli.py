@@ -18,6 +18,7 @@ COMMANDS = {
     "lab": "open JupyterLab on your copy of the labs",
     "demo": "open JupyterLab on a world that plays",
     "store": "look into a store directory: ls, recover",
+    "copies": "play accidents of a master and its slave, and say what each costs",
     "museum": "play real bugs of RocketMQ's Pop",
     "dataset": "make a data set of traces",
     "run": "execute every lab headless",
