@@ -200,7 +200,8 @@ def test_a_marker_that_is_interrupted_says_how_to_go_on(course: Path) -> None:
     out = course / "interrupted"
     # A shell lets what it starts in the background ignore the signal, and so do its children.
     command = ["env", "--default-signal=INT", sys.executable, "-m", "mqlab", "grade", str(course / "handed-in")]
-    command += ["--key", str(course / "key"), "--out", str(out), "--root", str(ROOT), "--no-run", "--hidden", "2", "--jobs", "1"]
+    command += ["--key", str(course / "key"), "--out", str(out), "--root", str(ROOT)]
+    command += ["--no-run", "--hidden", "2", "--jobs", "1"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as marker:
