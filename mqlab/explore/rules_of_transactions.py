@@ -151,31 +151,44 @@ class HalfMessagesEnd(Rule):
 
 
 class EndedIsLeftAlone(Rule):
-    """A broker that has been told an end, and has had the time to write it down, asks no more."""
+    """A broker that has been told an end, and has had the time to write it down, asks no more.
 
-    kinds = ("TransactionEnded", "TransactionOpWritten", "TransactionChecked", "BrokerStarted", "NodeThawed")
+    Each copy of a half message is ended by itself: an end that comes behind a question is about the copy before it.
+    """
+
+    kinds = (
+        "TransactionEnded", "TransactionOpWritten", "HalfMessageStoredAgain", "BrokerStarted", "NodeThawed", "DiskHung"
+    )  # fmt: skip
     EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WRITTEN: NOT_WRITTEN_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._ended_us: dict[tuple[str, str], int] = {}
+        self._ended_us: dict[tuple[str, int], int] = {}
+        """(broker, half offset) -> when it was told the end."""
         self._refused: dict[str, None] = {}
 
     def on_event(self, record: Record) -> None:
-        """Note ends, forget those of a broker that was stopped, and judge questions."""
+        """Note ends, forget those of a broker that was stopped or could not write, and judge questions."""
         if record.kind == "TransactionEnded":
             if record.code == 0 and record.local_state in (COMMIT, ROLLBACK):
-                self._ended_us.setdefault((record.node, record.unique_key), record.ts_us)
+                self._ended_us.setdefault((record.node, record.half_offset), record.ts_us)
         elif record.kind == "TransactionOpWritten":
             if record.op_offset < 0:
                 self._refused[record.node] = None
-        elif record.kind != "TransactionChecked":
-            self._ended_us = {key: us for key, us in self._ended_us.items() if key[0] != record.node}
-        elif record.ts_us - self._ended_us.get((record.node, record.unique_key), record.ts_us) > WRITTEN_DOWN_US:
-            if record.node in self._refused:
-                self.excuse(NOT_WRITTEN)
-            else:
-                self.found(record.row, f"message {record.unique_key} is ended and asked about")
+        elif record.kind == "HalfMessageStoredAgain":
+            self._asked(record)
+        else:
+            stopped = record.node if record.kind == "BrokerStarted" else record.target
+            self._ended_us = {key: us for key, us in self._ended_us.items() if key[0] != stopped}
+
+    def _asked(self, record: Record) -> None:
+        ended_us = self._ended_us.get((record.node, record.half_offset), record.ts_us)
+        if record.reason != "asked" or record.ts_us - ended_us <= WRITTEN_DOWN_US:
+            return
+        if record.node in self._refused:
+            self.excuse(NOT_WRITTEN)
+        else:
+            self.found(record.row, f"message {record.unique_key} is ended and asked about")
 
 
 class QuestionsAreCounted(Rule):

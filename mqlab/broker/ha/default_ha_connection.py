@@ -52,6 +52,11 @@ class DefaultHAConnection:
         self.write_socket_service.start()
         self._watch(self.service.config.ha_housekeeping_interval)
 
+    @property
+    def can_send(self) -> bool:
+        """Is the connection still there? A process that was frozen hears of its end a moment after it goes on."""
+        return self.open and self._transport.open
+
     def send(self, data: bytes) -> None:
         """Send bytes to the slave."""
         self._transport.send(data, len(data))
@@ -158,13 +163,15 @@ class WriteSocketService(ServiceThread):
 
     def tick(self) -> None:
         """Send what there is, as far as the sockets hold it."""
+        if not self._connection.can_send:
+            return
         if self.next_transfer_from_where < 0:
             self._begin()
         config = self._service.config
         silent_us = self.node.now_us() - self._last_write_us
         if silent_us >= config.ha_send_heartbeat_interval * 1_000:
             self._send(b"")
-        while self._connection.open and self._has_data():
+        while self._has_data():
             body = self._service.get_commit_log_data(self.next_transfer_from_where, config.ha_transfer_batch_size)
             if not body:
                 # The slave is further than this log, or asks for what was deleted.

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mqlab import Lab
+from mqlab.explore import Trial, plan_from_text
 from mqlab.sim.disk import MemoryDisk
 from tests.broker.ha.conftest import FILE_BYTES, SIZES, Pair, log_bytes, members
 
@@ -178,6 +179,13 @@ def test_a_slave_whose_master_is_silent_connects_again_at_once(pair: type[Pair])
     p.send(3)
     p.lab.run_for(ms=200)
     assert _equal(p)
+
+
+def test_a_master_that_was_frozen_for_long_sends_nothing_over_a_connection_that_has_ended() -> None:
+    # It goes on with a look at its log that was due, before it hears that its slave has gone.
+    plan = plan_from_text("at 75006ms: freeze broker-a for 113453ms")
+    outcome = Trial("sync-replication", 511, plan=plan).outcome
+    assert outcome.passed, outcome.breaches[0]
 
 
 def test_a_full_disk_of_a_slave_breaks_the_connection_until_there_is_room(pair: type[Pair]) -> None:
