@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_storing import (
     DELETED,
@@ -102,8 +103,14 @@ class EndsAreKept(Rule):
                     self.excuse(GAP)
                 elif any(stores.stored[p].unique_key == key for p in stores.deleted if p in stores.stored):
                     self.excuse(DELETED)
+                elif any(map(self.case.is_stale, self._places_of(key))):
+                    self.excuse(STALE)
                 else:
                     self.found(record.row, f"message {key} was committed and is not in {record.topic}")
+
+    def _places_of(self, key: str) -> list[Place]:
+        stored = self.case.ledger.stores.stored
+        return [place for place, kept in stored.items() if kept.unique_key == key and not is_system_topic(place.topic)]
 
 
 class HalfMessagesEnd(Rule):
@@ -192,21 +199,23 @@ class EndedIsLeftAlone(Rule):
 
 
 class QuestionsAreCounted(Rule):
-    """Each question about a half message counts one more than the one before."""
+    """Each copy of a half message that is made for a question counts one more than the one before."""
 
-    kinds = ("TransactionChecked", "BrokerStarted")
+    kinds = ("HalfMessageHidden", "HalfMessageStoredAgain", "BrokerStarted")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._times: dict[tuple[str, str], int] = {}
+        self._times: dict[tuple[str, int], int] = {}
+        """(broker, half offset) -> what the copy there counts."""
 
     def on_event(self, record: Record) -> None:
-        """Compare with the last question; a broker that comes back may have lost the copy that counted."""
+        """Compare a copy with the one that it is made of; what a broker that starts again goes on with is not known."""
         if record.kind == "BrokerStarted":
             self._times = {key: times for key, times in self._times.items() if key[0] != record.node}
-            return
-        key = record.node, record.unique_key
-        before = self._times.get(key)
-        if before is not None and record.check_times != before + 1:
-            self.found(record.row, f"question {record.check_times} about {record.unique_key} follows {before}")
-        self._times[key] = record.check_times
+        elif record.kind == "HalfMessageHidden":
+            self._times[record.node, record.half_offset] = 0
+        else:
+            before = self._times.get((record.node, record.half_offset))
+            if before is not None and record.check_times != before + 1:
+                self.found(record.row, f"copy {record.check_times} of {record.unique_key} is made of copy {before}")
+            self._times[record.node, record.new_half_offset] = record.check_times
