@@ -96,7 +96,7 @@ class EndsAreKept(Rule):
                     self.excuse(STALE)
                 elif key in there:
                     self.found(record.row, f"message {key} was rolled back and is in {record.topic}")
-            elif there.get(key, True):
+            elif key not in there:
                 if key in stores.lost_keys and may_lose_the_unflushed(self.case, record.node):
                     self.excuse(UNFLUSHED)
                 elif key in stores.in_gaps or key in stores.in_passed_over:
