@@ -204,7 +204,7 @@ def worlds(
     """The events of a scenario's worlds, one for each seed ("0-999", "3,7"), or with table="worlds" what they came to.
 
     The same as reading the format "mqlab"; but what cannot be is refused at once, with a LearnerError. Who names
-    the `kinds` or `columns` that a question needs waits half as long: else Spark takes all 187 columns of each event.
+    the `kinds` or `columns` that a question needs waits half as long: else Spark takes every column of each event.
     """
     options = {
         "scenario": scenario,
