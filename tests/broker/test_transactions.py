@@ -324,6 +324,16 @@ def test_the_counts_are_written_three_seconds_later_in_rocketmqs_words_and_read_
     assert bank.broker.transactions.metrics.counts == {"T": 3}
 
 
+def test_the_count_is_written_when_a_half_message_is_put_aside() -> None:
+    cluster = Cluster(transaction_check_max=1)
+    cluster.topic("T")
+    prepare(cluster.client())
+    cluster.run(64_000)
+    assert len(cluster.seen("HalfMessageGivenUp")) == 1
+    path = cluster.broker.message_store_config.path("config", "transactionMetrics")
+    assert json.loads(cluster.broker_node.disk.read_bytes(path))["transactionCount"]["T"]["count"] == 0
+
+
 def test_counts_of_a_real_broker_are_read(bank: Cluster) -> None:
     metrics = bank.broker.transactions.metrics
     metrics.decode(

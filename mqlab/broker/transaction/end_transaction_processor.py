@@ -112,7 +112,6 @@ class EndTransactionProcessor(RequestProcessor):
     def _done(self, header: EndTransactionRequestHeader, half: MessageExt) -> RemotingCommand:
         self._transactions.ops.delete_prepare_message(half.queue_offset)
         self._transactions.metrics.add(real_topic_of(half), -1)
-        self._transactions.metrics_changed()
         self._emit(header, 0, half)
         return RemotingCommand.response(ResponseCode.SUCCESS)
 

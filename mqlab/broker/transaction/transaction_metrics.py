@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.config_manager import ConfigManager
@@ -19,8 +20,9 @@ class TransactionMetrics(ConfigManager):
     all the same, leaves its topic with less than none.
     """
 
-    def __init__(self, node: Node, path: str) -> None:
+    def __init__(self, node: Node, path: str, on_change: Callable[[], None]) -> None:
         super().__init__(node, path, pretty=False)
+        self._on_change = on_change
         self.counts: dict[str, int] = {}
         self.changed_ms: dict[str, int] = {}
         """When each count changed last, ms since 1970."""
@@ -34,6 +36,7 @@ class TransactionMetrics(ConfigManager):
         self.changed_ms[topic] = now_ms
         self.data_version.next_version(now_ms)
         self.is_unsaved = True
+        self._on_change()
 
     def persist(self) -> bool:
         """Write the file, if a count has changed."""

@@ -43,7 +43,8 @@ class TransactionServices:
         self.broker = broker
         node, config = broker.node, broker.broker_config
         self.half_messages = HalfMessages(broker)
-        self.metrics = TransactionMetrics(node, broker.message_store_config.path("config", "transactionMetrics"))
+        metrics_path = broker.message_store_config.path("config", "transactionMetrics")
+        self.metrics = TransactionMetrics(node, metrics_path, self._count_changed)
         self.ops = TransactionalOpBatchService(node, config, self.half_messages)
         listener = DefaultTransactionalMessageCheckListener(broker, self.half_messages, self.metrics)
         self.check_service = TransactionalMessageCheckService(broker, self.half_messages, listener)
@@ -93,7 +94,6 @@ class TransactionServices:
     ) -> None:
         if result.is_ok:
             self.metrics.add(topic, 1)
-            self.metrics_changed()
         if self.broker.node.hooks.on:
             group = message.properties.get(MessageConst.PRODUCER_GROUP, "")
             self.broker.node.hooks.emit(
@@ -103,8 +103,7 @@ class TransactionServices:
                 )
             )  # fmt: skip
 
-    def metrics_changed(self) -> None:
-        """A count is another."""
+    def _count_changed(self) -> None:
         self.metrics_flush_service.wakeup_for_work()
 
 
