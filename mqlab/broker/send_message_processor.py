@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack
 from mqlab.broker.errors import FAQ, RequestError, rejected
+from mqlab.broker.parked_message import delay_level_of
 from mqlab.broker.put_message_answers import STORED_CODES, answer_when_put, refusal
 from mqlab.broker.send_checks import check_message
 from mqlab.broker.topic_attributes import is_batch_cq
@@ -155,8 +156,7 @@ class SendMessageProcessor(RequestProcessor):
     @staticmethod
     def _is_half_message(inner: MessageExtBrokerInner) -> bool:
         """Is it a message of a transaction, and not one that a consumer gives back to be delivered once more?"""
-        delay = inner.properties.get("DELAY", "0")
-        delayed_again = inner.reconsume_times > 0 and delay.isdigit() and int(delay) > 0
+        delayed_again = inner.reconsume_times > 0 and delay_level_of(inner) > 0
         return inner.properties["TRAN_MSG"].lower() == "true" and not delayed_again
 
     def _inner(

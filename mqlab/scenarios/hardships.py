@@ -32,7 +32,7 @@ from mqlab.scenarios.numbered import (
 from mqlab.scenarios.pushing import READERS, SlowlyInOrder, new_reader, start_members, start_shop
 from mqlab.scenarios.registry import ANY_FAULT, WITHOUT_POWER_CUTS, scenario
 from mqlab.scenarios.store import SMALL_FILES
-from mqlab.scenarios.words import AnyFlush, Flush
+from mqlab.scenarios.words import AnyFlush, Flush, drawn_flush
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
@@ -44,7 +44,6 @@ OF_MAINTENANCE = ("fill_disk", "hang_disk", "crash", "cut")
 MOSTLY_POWER = ("power_off", "power_off", "power_off", "crash", "hang_disk", "fill_disk")
 """A kind that stands three times is drawn three times as often."""
 OF_SILENCE = ("freeze", "partition", "cut")
-FLUSHES: tuple[Flush, ...] = ("SYNC_FLUSH", "ASYNC_FLUSH")
 TWINS = ("Aa", "BB")
 """Two tags whose hash codes in Java are the same, so that the broker cannot tell them apart."""
 HANGING_MS = 150_000
@@ -66,7 +65,7 @@ async def power_cuts(
 
     With `flush` "any" the seed draws whether the broker flushes before it answers; puts that wait share a flush.
     """
-    flush = FLUSHES[lab.world.choose("flush", len(FLUSHES))] if flush == "any" else flush
+    flush = drawn_flush(lab, flush)
     lab.name_server()
     lab.broker(flush_disk_type=flush, **SMALL_FILES)
     lab.create_topic(TOPIC, 2)
@@ -84,7 +83,7 @@ async def many_files(
     lab: Lab, *, messages: int = 300, every_ms: int = 60, size: int = 700, delayed: bool = True, flush: AnyFlush = "any"
 ) -> None:
     """Many small messages fill one small file after the other, some of them delayed, and the broker recovers."""
-    flush = FLUSHES[lab.world.choose("flush", len(FLUSHES))] if flush == "any" else flush
+    flush = drawn_flush(lab, flush)
     lab.name_server()
     lab.broker(flush_disk_type=flush, **SMALL_FILES)
     lab.create_topic(TOPIC, 3)

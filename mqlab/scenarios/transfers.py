@@ -11,7 +11,7 @@ from mqlab.scenarios.demo import process_of
 from mqlab.scenarios.ground import keep_nothing, start_consumer
 from mqlab.scenarios.numbered import FAILURES, pause
 from mqlab.scenarios.registry import ANY_FAULT, scenario, story
-from mqlab.scenarios.words import AnyFlush, Flush
+from mqlab.scenarios.words import AnyFlush, drawn_flush
 
 if TYPE_CHECKING:
     from mqlab.client.producer.transaction_mq_producer import TransactionMQProducer
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 TRANSFERS = "Transfers"
 BANK = "bank"
-FLUSHES: tuple[Flush, ...] = ("SYNC_FLUSH", "ASYNC_FLUSH")
 COMMIT, ROLLBACK, UNKNOW = LocalTransactionState
 
 Accounts = dict[str, LocalTransactionState]
@@ -83,7 +82,7 @@ async def bank_transfers(
 
     With `flush` "any" the seed draws whether the brokers flush before they answer.
     """
-    flush = FLUSHES[lab.world.choose("flush", len(FLUSHES))] if flush == "any" else flush
+    flush = drawn_flush(lab, flush)
     lab.name_server()
     for _ in range(brokers):
         lab.broker(flush_disk_type=flush)

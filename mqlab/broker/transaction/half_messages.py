@@ -18,7 +18,6 @@ from mqlab.store import GetMessageResult, GetMessageStatus, MessageExtBrokerInne
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts
-    from mqlab.sim import Future
 
 QUEUE_ID = 0
 """Both topics have one queue."""
@@ -74,10 +73,6 @@ class HalfMessages:
         return result, found
 
     # -- making -----------------------------------------------------------------------------------------------------
-
-    def put(self, message: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
-        """Hand a message to the store."""
-        return self._store.put_message(message)
 
     async def put_and_wait(self, message: MessageExtBrokerInner) -> PutMessageResult:
         """Hand a message to the store, and wait where it answers only after a flush or when replicas have it."""
