@@ -32,7 +32,16 @@ class Board(State):
         self.lab = lab
         self.here: tuple[int, int] = (-1, -1)
         """(slice, i) of the newest event that the board has seen."""
+        self._names: dict[str, str] = {}
+        """Address of a machine -> its name."""
         super().__init__()
+
+    def name_of(self, address: str) -> str:
+        """The machine at an address; the address itself if nobody has it."""
+        host = address.partition(":")[0]
+        if host not in self._names:
+            self._names = {node.spec.ip: name for name, node in self.lab.world.nodes.items()}
+        return self._names.get(host, address)
 
     def html(self) -> str:
         """The picture, as HTML or SVG."""

@@ -169,10 +169,6 @@ class PopBoard(Board):
         """What is written on messages; a question mark where one is not known."""
         return [self.label(key) or "?" for key in unique_keys]
 
-    def _consumer(self, remote: str) -> str:
-        host = remote.partition(":")[0]
-        return next((name for name, node in self.lab.world.nodes.items() if node.spec.ip == host), remote)
-
     # -- messages are handed out ------------------------------------------------------------------------------------
 
     def on_message_popped(self, record: Record) -> None:
@@ -181,7 +177,7 @@ class PopBoard(Board):
         self._add(
             key,
             Delivery(
-                *(record.at, record.unique_key, record.start_offset, self._consumer(record.remote)),
+                *(record.at, record.unique_key, record.start_offset, self.name_of(record.remote)),
                 *(record.ts_us, self.us_of(record.pop_time + record.invisible_ms)),
                 *(record.revive_qid, record.reconsume_times),
             ),

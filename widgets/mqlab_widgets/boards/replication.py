@@ -88,7 +88,7 @@ class ReplicationBoard(TableBoard):
             slaves = [remote for master, remote in self.sent if master == broker]
             copied = max((self.acked[broker, remote] for remote in slaves), default=0)
             for remote in slaves or [""]:
-                slave = self._name_of(remote) if remote else None
+                slave = self.name_of(remote) if remote else None
                 sent, acked = self.sent.get((broker, remote)), self.acked.get((broker, remote))
                 losses = ("-", "-") if broker in self.copies else (max(0, end - flushed), max(0, end - copied))
                 rows.append((broker, end, flushed, slave, sent, acked, self.waiting.get(broker, 0), *losses))
@@ -97,7 +97,3 @@ class ReplicationBoard(TableBoard):
             "a loss of power loses", "a lost disk loses",
         )  # fmt: skip
         return Table("", header, rows, most=16)
-
-    def _name_of(self, remote: str) -> str:
-        host = remote.partition(":")[0]
-        return next((name for name, node in self.lab.world.nodes.items() if node.spec.ip == host), remote)

@@ -21,8 +21,6 @@ class StageNotes(Board):
         """Place of a message -> its unique key. Any state agrees with it, so it is not copied with the state."""
         self._senders: dict[str, str] = {}
         """What the keys of one process have in common -> the machine; it is not copied either."""
-        self._names: dict[str, str] = {}
-        """Address of a machine -> its name."""
         super().__init__(lab)
 
     def begin(self) -> None:
@@ -63,13 +61,6 @@ class StageNotes(Board):
         """Consumer -> event and queue of its newest pull."""
 
     # -- names --------------------------------------------------------------------------------------------------------
-
-    def name_of(self, address: str) -> str:
-        """The machine at an address; the address itself if nobody has it."""
-        host = address.partition(":")[0]
-        if host not in self._names:
-            self._names = {node.spec.ip: name for name, node in self.lab.world.nodes.items()}
-        return self._names.get(host, address)
 
     def key_at(self, queue: Queue, offset: int) -> str:
         """The unique key of the message at a place, which a slave has from its master; "" if it is not known."""

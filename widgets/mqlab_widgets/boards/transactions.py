@@ -21,8 +21,6 @@ class Transaction:
     log_offset: int
     since_us: int
     state: str = "hidden"
-    local: str = ""
-    """What its producer's listener said last."""
     asked: int = 0
     ended_us: int | None = None
 
@@ -39,6 +37,8 @@ class TransactionsBoard(TableBoard):
         """No transaction."""
         self.transactions: dict[tuple[str, str], Transaction] = {}
         """(broker, unique key) -> its transaction, in the order in which they began."""
+        self.said: dict[str, str] = {}
+        """Unique key -> what the listener of its producers said last."""
 
     def on_half_message_hidden(self, record: Record) -> None:
         """A broker hides a message."""
@@ -49,16 +49,11 @@ class TransactionsBoard(TableBoard):
 
     def on_local_transaction_executed(self, record: Record) -> None:
         """Its producer has done the local part."""
-        self._said(record)
+        self.said[record.msg_id] = record.local_state
 
     def on_local_transaction_remembered(self, record: Record) -> None:
         """Somebody of the group has looked it up."""
-        self._said(record)
-
-    def _said(self, record: Record) -> None:
-        for (_, key), transaction in self.transactions.items():
-            if key == record.msg_id:
-                transaction.local = record.local_state
+        self.said[record.msg_id] = record.local_state
 
     def on_transaction_ended(self, record: Record) -> None:
         """The broker has heard what became of it."""
@@ -99,7 +94,7 @@ class TransactionsBoard(TableBoard):
         """One row for each half message, the newest last."""
         rows = [
             (
-                broker, transaction.topic, key[-8:], transaction.state, transaction.local, transaction.asked,
+                broker, transaction.topic, key[-8:], transaction.state, self.said.get(key, ""), transaction.asked,
                 transaction.half_offset, f"{transaction.since_us / 1_000:,.3f}",
                 None if transaction.ended_us is None else f"{transaction.ended_us / 1_000:,.3f}",
             )
