@@ -23,8 +23,8 @@ def call_back(
     result: object | None,
     error: Exception | None,
     report: Callable[[Exception], None],
-) -> object:
-    """Tell an application's callback of a result or an error; one of the two is None.
+) -> Coroutine[Any, Any, None] | None:
+    """Tell an application's callback of an error, or without one of the result.
 
     `report` gets what the callback raises. The answer is a coroutine when the callback is one, else None.
     """
@@ -45,10 +45,7 @@ def _tell(
 ) -> object:
     if not isinstance(callback, OutcomeCallback):
         return callback(result, error)
-    if result is not None:
-        return callback.on_success(result)
-    assert error is not None
-    return callback.on_exception(error)
+    return callback.on_success(result) if error is None else callback.on_exception(error)
 
 
 async def _finish(answer: Coroutine[Any, Any, object], report: Callable[[Exception], None]) -> None:

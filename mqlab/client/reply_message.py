@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
 from mqlab.client.producer.request_future_holder import RequestFutureHolder
@@ -14,7 +13,7 @@ from mqlab.protocol.headers import ReplyMessageRequestHeader
 from mqlab.protocol.message import MessageConst, MessageExt
 from mqlab.protocol.properties import decode_properties
 from mqlab.protocol.sysflag import MessageSysFlag
-from mqlab.trace.events.reply import ReplyArrived, RequestCallbackFailed
+from mqlab.trace.events.reply import ReplyArrived
 
 if TYPE_CHECKING:
     from mqlab.sim import Node
@@ -71,14 +70,8 @@ async def _process_reply_message(node: Node, reply: MessageExt) -> None:
     if future is None:
         return
     future.put_response_message(reply)
-    try:
-        answer = future.execute_request_callback()
-        if isinstance(answer, Coroutine):
-            await answer
-    except SimulationError:
-        raise
-    except Exception as mistake:
-        if node.hooks.on:
-            reason = f"{type(mistake).__name__}: {mistake}"
-            node.hooks.emit(RequestCallbackFailed(future.topic, correlation_id, reason))
-        raise
+    told = future.execute_request_callback()
+    if told is not None:
+        await told
+    if future.callback_mistake is not None:
+        raise future.callback_mistake

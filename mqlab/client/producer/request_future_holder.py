@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
 from mqlab.client.producer.request_scan import HOLDER, SCAN
-from mqlab.errors import RequestTimeoutException, SimulationError
+from mqlab.errors import RequestTimeoutException
 from mqlab.protocol.codes import ClientErrorCode
 from mqlab.sim import ServiceThread
-from mqlab.trace.events.reply import RequestCallbackFailed
 
 if TYPE_CHECKING:
     from mqlab.client.producer.request_response_future import RequestResponseFuture
@@ -90,33 +88,6 @@ class RequestFutureHolder(ServiceThread):
             future.cause = error
             if future.callback is not None:
                 future.tell_given_up(error)
-                told = tell(self.node, future)
+                told = future.execute_request_callback()
                 if told is not None:
                     await told
-
-
-def tell(node: Node, future: RequestResponseFuture) -> Coroutine[object, object, None] | None:
-    """Tell a request's callback what is known; what it raises changes nothing. A coroutine when the callback is one."""
-    try:
-        answer = future.execute_request_callback()
-    except SimulationError:
-        raise
-    except Exception as mistake:  # noqa: BLE001  # RocketMQ swallows it as well; here at least an event tells
-        _report(node, future, mistake)
-        return None
-    return _finish(node, future, answer) if isinstance(answer, Coroutine) else None
-
-
-async def _finish(node: Node, future: RequestResponseFuture, answer: Coroutine[object, object, object]) -> None:
-    try:
-        await answer
-    except SimulationError:
-        raise
-    except Exception as mistake:  # noqa: BLE001  # as above
-        _report(node, future, mistake)
-
-
-def _report(node: Node, future: RequestResponseFuture, mistake: Exception) -> None:
-    if node.hooks.on:
-        reason = f"{type(mistake).__name__}: {mistake}"
-        node.hooks.emit(RequestCallbackFailed(future.topic, future.correlation_id, reason))

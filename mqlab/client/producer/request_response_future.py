@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mqlab.client.call_back import OutcomeCallback
+from mqlab.client.call_back import OutcomeCallback, call_back
 from mqlab.sim import Future, WaitTimeout
-from mqlab.trace.events.reply import ReplyGivenUp
+from mqlab.trace.events.reply import ReplyGivenUp, RequestCallbackFailed
 
 if TYPE_CHECKING:
     from mqlab.protocol.message import MessageExt
@@ -49,6 +49,8 @@ class RequestResponseFuture:
         self.response_message: MessageExt | None = None
         self.send_request_ok = True
         self.cause: Exception | None = None
+        self.callback_mistake: Exception | None = None
+        """What the application's callback raised."""
         self._latch: Future[None] = Future("the reply to a request")
 
     @property
@@ -75,18 +77,22 @@ class RequestResponseFuture:
             await self._node.wait(self._latch, timeout_ms)
         return self.response_message
 
-    def execute_request_callback(self) -> object:
+    def execute_request_callback(self) -> Coroutine[Any, Any, None] | None:
         """Tell the application's callback what is known; a coroutine when the callback is one.
 
+        What it raises is kept as `callback_mistake`.
         Java: org.apache.rocketmq.client.producer.RequestResponseFuture.executeRequestCallback.
         """
-        callback = self.callback
-        if callback is None:
+        if self.callback is None:
             return None
-        error = self.cause
-        if not isinstance(callback, RequestCallback):
-            return callback(None if error is not None else self.response_message, error)
-        return callback.on_success(self.response_message) if error is None else callback.on_exception(error)
+        reply = self.response_message if self.cause is None else None
+        return call_back(self.callback, reply, self.cause, self._report)
+
+    def _report(self, mistake: Exception) -> None:
+        self.callback_mistake = mistake
+        if self._node.hooks.on:
+            reason = f"{type(mistake).__name__}: {mistake}"
+            self._node.hooks.emit(RequestCallbackFailed(self.topic, self.correlation_id, reason))
 
     def tell_given_up(self, error: Exception) -> None:
         """Tell the listeners that nobody waits for the reply any more."""

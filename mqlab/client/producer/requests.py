@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.producer.async_send import Outcome
-from mqlab.client.producer.request_future_holder import RequestFutureHolder, tell
+from mqlab.client.producer.request_future_holder import RequestFutureHolder
 from mqlab.client.producer.request_response_future import RequestResponseFuture
 from mqlab.client.producer.send_kernel import ASYNC
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException, RequestTimeoutException
@@ -133,13 +133,13 @@ async def request_async(
     def sent(result: object, error: Exception | None) -> object:
         if error is None:
             told_now = impl.producer.request_ends_when_sent and destination.is_open
-            return tell(node, future) if told_now else None
+            return future.execute_request_callback() if told_now else None
         future.cause = error
         if holder.remove(future.correlation_id) is None:
             return None
         future.send_request_ok = False
         future.tell_given_up(error)
-        return tell(node, future)
+        return future.execute_request_callback()
 
     left_ms = timeout_ms - (node.now_us() - begin_us) // 1_000
     await _send(impl, message, destination, left_ms, sent)
