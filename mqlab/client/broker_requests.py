@@ -8,10 +8,13 @@ from mqlab.protocol import headers as h
 from mqlab.protocol.bodies import GetConsumerStatusBody, ResetOffsetBody
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.errors import RecordError
+from mqlab.protocol.message import MessageConst
 from mqlab.protocol.record import decode_record
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
+    from mqlab.remoting import Channel
 
 NO_CODE_SET = "not set any response code"
 """What stands in an answer of RocketMQ that got its code and no text."""
@@ -35,6 +38,22 @@ async def answer(instance: MQClientInstance, request: RemotingCommand) -> Remoti
         return _consumer_status(instance, request)
     await _reset_offset(instance, request)
     return None
+
+
+def check_transaction_state(instance: MQClientInstance, channel: Channel, request: RemotingCommand) -> None:
+    """Ask the producer of the message's group; what cannot be read, and a group that is not here, is passed over.
+
+    Java: org.apache.rocketmq.client.impl.ClientRemotingProcessor.checkTransactionState.
+    """
+    header = request.header_as(h.CheckTransactionStateRequestHeader)
+    try:
+        message = decode_record(request.body or b"")
+    except RecordError:
+        return
+    message.transaction_id = message.properties.get(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
+    producer = instance.producer_table.get(message.properties.get(MessageConst.PRODUCER_GROUP, ""))
+    if producer is not None:
+        producer.check_transaction_state(channel.remote_address, message, header)
 
 
 def _not_here(group: str) -> RemotingCommand:

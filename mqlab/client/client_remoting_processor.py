@@ -46,32 +46,14 @@ class ClientRemotingProcessor(RequestProcessor):
             # The members of a group have changed.
             self._instance.rebalance_immediately()
         elif request.code == RequestCode.CHECK_TRANSACTION_STATE:
-            self._check_transaction_state(channel, request)
+            from mqlab.client.broker_requests import check_transaction_state
+
+            check_transaction_state(self._instance, channel, request)
         else:
             from mqlab.client.broker_requests import answer
 
             return answer(self._instance, request)
         return None
-
-    def _check_transaction_state(self, channel: Channel, request: RemotingCommand) -> None:
-        """Ask the producer of the message's group; what cannot be read, and a group that is not here, is passed over.
-
-        Java: org.apache.rocketmq.client.impl.ClientRemotingProcessor.checkTransactionState.
-        """
-        from mqlab.protocol.errors import RecordError
-        from mqlab.protocol.headers import CheckTransactionStateRequestHeader
-        from mqlab.protocol.message import MessageConst
-        from mqlab.protocol.record import decode_record
-
-        header = request.header_as(CheckTransactionStateRequestHeader)
-        try:
-            message = decode_record(request.body or b"")
-        except RecordError:
-            return
-        message.transaction_id = message.properties.get(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
-        producer = self._instance.producer_table.get(message.properties.get(MessageConst.PRODUCER_GROUP, ""))
-        if producer is not None:
-            producer.check_transaction_state(channel.remote_address, message, header)
 
 
 class HeartbeatOnActiveChannel(ChannelEventListener):
