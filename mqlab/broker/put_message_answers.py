@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.sim import Future
 from mqlab.store import MessageStoreConfig, PutMessageResult, PutMessageStatus
+
+if TYPE_CHECKING:
+    from mqlab.store import DefaultMessageStore, MessageExtBrokerInner
 
 STORED_CODES: dict[PutMessageStatus, int] = {
     PutMessageStatus.PUT_OK: ResponseCode.SUCCESS,
@@ -72,6 +75,12 @@ def refusal(result: PutMessageResult, config: MessageStoreConfig, disk: str) -> 
         timer_congested=config.timer_congest_num_each_slot,
         timer_most=config.timer_congest_num_each_slot * 2,
     )
+
+
+async def put_and_wait(store: DefaultMessageStore, message: MessageExtBrokerInner) -> PutMessageResult:
+    """Store a message, and wait where the store answers only after a flush or when replicas have it."""
+    outcome = store.put_message(message)
+    return outcome if isinstance(outcome, PutMessageResult) else await outcome
 
 
 def answer_when_put(

@@ -1,4 +1,4 @@
-"""The messages of the revive topic: check points and acks as the store keeps them, and putting them there.
+"""The messages of the revive topic: check points and acks as the store keeps them.
 
 Java: org.apache.rocketmq.broker.processor.PopMessageProcessor.buildCkMsg, and the places of AckMessageProcessor,
 ChangeInvisibleTimeProcessor and PopBufferMergeService that make an ack. All are timer messages: the store has them at
@@ -19,7 +19,7 @@ from mqlab.protocol.pop_check_point import (
     revive_topic,
 )
 from mqlab.protocol.properties import NEW_MAP_CAPACITY, encode_properties
-from mqlab.store import MessageExtBrokerInner, PutMessageResult
+from mqlab.store import MessageExtBrokerInner
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts
@@ -70,9 +70,3 @@ def _message(
         born_host=broker.store_host,
         store_host=broker.store_host,
     )
-
-
-async def put(broker: BrokerParts, message: MessageExtBrokerInner) -> PutMessageResult:
-    """Store a message, and wait where the store answers only after a flush or when replicas have it."""
-    outcome = broker.message_store.put_message(message)
-    return outcome if isinstance(outcome, PutMessageResult) else await outcome

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.broker.put_message_answers import put_and_wait
 from mqlab.protocol.errors import RecordError
 from mqlab.protocol.message import MessageConst, MessageExt
 from mqlab.protocol.properties import DECODED_MAP_CAPACITY, NEW_MAP_CAPACITY, encode_properties
@@ -75,9 +76,8 @@ class HalfMessages:
     # -- making -----------------------------------------------------------------------------------------------------
 
     async def put_and_wait(self, message: MessageExtBrokerInner) -> PutMessageResult:
-        """Hand a message to the store, and wait where it answers only after a flush or when replicas have it."""
-        outcome = self._store.put_message(message)
-        result = outcome if isinstance(outcome, PutMessageResult) else await outcome
+        """Store a message and count it; a store that waits for a flush or for replicas is waited for."""
+        result = await put_and_wait(self._store, message)
         if result.is_ok:
             self._broker.stats.put_nums[message.topic] += 1
         return result
