@@ -154,7 +154,7 @@ Waits.of(lab.history, start, lab.now_ms, title="Some messages, in three ways")
 # This is the whole difference. The same request, stored at the same moment (the diamonds); but only the synchronous
 # caller stands still (blue), and for a one-way message nothing waits anywhere. The table holds a request until its answer
 # comes, and *the arrival of the answer* calls the callback. The article has it otherwise, that a thread scans the
-# table and calls the callbacks; that thread has another job, of which lab 15 tells.
+# table and calls the callbacks; that thread has another job, of which lab 19 tells.
 #
 # Watch the table itself. This is the world when the last message has just been sent: all requests are in the cable (the
 # picture calls them frames), and those that will be answered are in the table. Press the arrow **one event on** (the key n), again
@@ -310,7 +310,7 @@ Table("the callbacks", ("what they were told", "how often"), counted)
 
 # %% [markdown]
 # Those that stood in line never got a permit in their 3000 ms. Why the others did not hear of a time-out is a story of its own:
-# lab 15 is about what a time-out means.
+# lab 19 is about what a time-out means.
 #
 # Seldom does anybody want 50,000 messages in a queue, or all calls stuck in one line. With `enableBackpressureForAsyncMode`
 # (off unless you say so) the *caller* waits before it gets in: at most 10,000 messages (from the

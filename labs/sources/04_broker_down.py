@@ -210,7 +210,7 @@ lab = scenarios.get("broker-hangs").build(seed, parameters={"every_ms": every_ms
 hung = lab.now_ms
 
 # %% [markdown]
-# `plain` sends an order, and the first attempt goes to the hanging broker. Lab 15 looks at such a call alone; here it
+# `plain` sends an order, and the first attempt goes to the hanging broker. Lab 19 looks at such a call alone; here it
 # is once more, to its end:
 
 # %%

@@ -727,7 +727,7 @@ check("09/given-back", given_back_after_min)
 # ## Build it: book each payment once (25 minutes)
 #
 # We count the ways in which a message came twice today: a retry after a failure that came *after* the work was done;
-# the broker's kill; the hanging call. Lab 15 has a producer that sends again when it is not sure, lab 04 a `send`
+# the broker's kill; the hanging call. Lab 19 has a producer that sends again when it is not sure, lab 04 a `send`
 # that did so by itself. RocketMQ promises **at least once**, never "exactly once". The rest is yours: the *effect* must
 # be there once. Such a listener is called **idempotent**.
 #

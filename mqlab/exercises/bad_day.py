@@ -1,6 +1,6 @@
 """A bad day of two brokers: they are killed, hang, answer late and refuse, while an application sends by a rule.
 
-`BadDay(rule, seed).play()` is one world; the rule decides each attempt of each message. Lab 15 judges rules with it.
+`BadDay(rule, seed).play()` is one world; the rule decides each attempt of each message. Lab 19 judges rules with it.
 """
 
 from __future__ import annotations

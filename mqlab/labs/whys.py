@@ -19,7 +19,7 @@ ONE_ANSWER_FOR_ALL: Mapping[str, tuple[str, ...]] = {
     "09": ("where", "no-broker", "both-run"),
     "10": ("noted",),
     "14": ("other-attempt", "old-handle"),
-    "15": ("late",),
+    "19": ("late",),
     "20": ("median-wait", "shape", "twenty"),
     "24": ("twice",),
 }

@@ -38,7 +38,7 @@ from mqlab.views import BudgetBars, Table, Waits
 from mqlab_widgets import Stepper
 from mqlab_widgets.boards.responses import ResponsesBoard
 
-seed = seed_for(student_id, "15")
+seed = seed_for(student_id, "19")
 draw = draws_for(seed)
 
 # %%
@@ -168,7 +168,7 @@ def removed_at(sent_ms, timeout_ms, first_ms):
 # called.
 
 # %% tags=["check"]
-check("15/scan", removed_at)
+check("19/scan", removed_at)
 
 # %% [markdown]
 # The synchronous caller is better served. It has its own clock (and the usual 3000 ms from here on):
@@ -371,7 +371,7 @@ def may_be_stored(error):
 
 
 # %% tags=["check"]
-check("15/may-be-stored", may_be_stored)
+check("19/may-be-stored", may_be_stored)
 
 # %% [markdown]
 # ## Build it: a retry rule (18 minutes)
@@ -462,7 +462,7 @@ def next_attempt(failed, left_ms, brokers):
 
 
 # %% tags=["check"]
-check("15/retry-rule", next_attempt)
+check("19/retry-rule", next_attempt)
 
 # %% [markdown] tags=["teacher"]
 # The reference delivers 108 of 108 on every seed and makes 6 or 7 copies, the naive rule 91 to 101 and 13 to 28. The insight

@@ -1,4 +1,4 @@
-"""Plausible wrong solutions of lab 15_time_outs, each of which its check catches."""
+"""Plausible wrong solutions of lab 19_time_outs, each of which its check catches."""
 
 from __future__ import annotations
 
@@ -134,9 +134,9 @@ def tries_what_is_illegal(failed: Sequence[Failed], left_ms: int, brokers: Seque
 
 
 WRONG = {
-    "15/scan": [at_the_time_out, without_the_second, scans_once_a_second],
-    "15/may-be-stored": [an_error_is_an_error, only_a_time_out_is_open, all_that_is_remoting, an_answer_is_unknown],
-    "15/retry-rule": [
+    "19/scan": [at_the_time_out, without_the_second, scans_once_a_second],
+    "19/may-be-stored": [an_error_is_an_error, only_a_time_out_is_open, all_that_is_remoting, an_answer_is_unknown],
+    "19/retry-rule": [
         naive_rule,
         as_rocketmq_does,
         never_waits,

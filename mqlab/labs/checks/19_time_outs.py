@@ -1,4 +1,4 @@
-"""The checks of lab 15: when an error comes, what it says, a retry rule against a naive one."""
+"""The checks of lab 19: when an error comes, what it says, a retry rule against a naive one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCAN_FIRST_MS, SCAN_PERIOD_MS = 3_000, 1_100
 SLACK_MS = 5
 
 
-@lab_check("15/scan", points=1)
+@lab_check("19/scan", points=1)
 def removed_at(answer: Callable[..., float], *, seed: int) -> Wrong | None:
     """A broker hangs, and the callback of an asynchronous send is called by the scan that was foretold."""
     random = Random(seed)
@@ -62,7 +62,7 @@ def _off_the_edge(behind_ms: float) -> int:
     return 4 * SLACK_MS if min(over, SCAN_PERIOD_MS - over) < 2 * SLACK_MS else 0
 
 
-@lab_check("15/may-be-stored", points=1)
+@lab_check("19/may-be-stored", points=1)
 def may_be_stored(answer: Callable[[Exception], bool], *, seed: int) -> Wrong | None:
     """The errors of sends are told apart: has the attempt certainly stored nothing, or does nobody know?"""
     random, cases = Random(seed), Cases()
@@ -92,7 +92,7 @@ def _naive_day(seed: int) -> tuple[int, int]:
     return day.delivered, day.duplicates
 
 
-@lab_check("15/retry-rule", points=3)
+@lab_check("19/retry-rule", points=3)
 def retry_rule(answer: RetryRule, *, seed: int) -> Right | Wrong:
     """On a bad day of two brokers every legal message is delivered in 3 s, with no more copies than the naive rule."""
     _, naively = _naive_day(seed)  # first, so that the student's world is the last one, which the verdict opens
