@@ -23,6 +23,7 @@ from mqlab.trace.events.store import MessageStored, PutRefused
 
 if TYPE_CHECKING:
     from mqlab.sim.node import Node
+    from mqlab.store.put_message_lock import PutMessageLock
     from mqlab.store.services import StoreServices
 
 PutMessageHook = Callable[[MessageExtBrokerInner], PutMessageResult | None]
@@ -38,14 +39,18 @@ _SHORT_TOPIC = TOPIC_MAX // 3
 _SHORT_PROPERTIES = 32767 // 3
 _TRANSACTION_BITS = 0xC
 _COMMIT = 0x8
+_SHUT_DOWN = "the store is shut down"
+_NEVER_UNLOCKED_MS = 10_000_000
+"""From then on RocketMQ takes the time at which the lock was taken for that of a lock which nobody holds."""
 
 
 class WritableStore(ReadableStore):
     """A store that messages are put into: the part of DefaultMessageStore and CommitLog that writes.
 
     `put_message_hooks` see each message before it is stored; `handle_ha`, if there is any, may let the answer to a put
-    wait for replicas. Differs from RocketMQ: a put is one step of the world, so no lock is held; it leaves a dispatch
-    request in `commit_log.requests`, so that its bytes need not be read again.
+    wait for replicas. Differs from RocketMQ: a put is one step of the world, so there is a lock only while the disk is
+    slow (`put_message_lock`); it leaves a dispatch request in `commit_log.requests`, so that its bytes need not be read
+    again.
     """
 
     def __init__(
@@ -60,32 +65,41 @@ class WritableStore(ReadableStore):
         self.put_message_hooks: list[PutMessageHook] = []
         self.handle_ha: HandleHA | None = None
         self.services: StoreServices | None = None
+        self.put_message_lock: PutMessageLock | None = None
+        """Where puts wait for each other while the disk is slow; else there is none."""
         self.is_shutdown = True
         self._now_ms = node.now_ms
         self._batch_keys: set[tuple[str, int]] = set()
 
     # -- putting ----------------------------------------------------------------------------------------------------
 
-    def put_message(self, message: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
-        """Store a message; a Future when the answer has to wait for a flush.
+    def put_message(
+        self, message: MessageExtBrokerInner, locked_ms: int = 0
+    ) -> PutMessageResult | Future[PutMessageResult]:
+        """Store a message; a Future when the answer has to wait for a flush, or for the lock of a slow disk's log.
 
         The message gets its store time, queue offset and commit-log offset. What is not stored has a status that says
-        why.
+        why. `locked_ms` is for who has waited for the lock: when it got it; the message was looked at before.
         """
-        if (
-            self.is_shutdown
-            or self.running_flags.bits & NO_PUT
-            or self.config.broker_role is SLAVE
-            or self.commit_log.begin_time_in_lock_ms
-            or len(message.topic) > _SHORT_TOPIC
-        ):
-            refusal = self._unavailable() or check_message(message)
-            if refusal is not None:
-                return self._refuse(message, refusal)
-        for hook in self.put_message_hooks:
-            refusal = hook(message)
-            if refusal is not None:
-                return self._refuse(message, refusal)
+        if not locked_ms:
+            if (
+                self.is_shutdown
+                or self.running_flags.bits & NO_PUT
+                or self.config.broker_role is SLAVE
+                or self.put_message_lock is not None
+                or len(message.topic) > _SHORT_TOPIC
+            ):
+                refusal = self._unavailable() or check_message(message)
+                if refusal is not None:
+                    return self._refuse(message, refusal)
+            for hook in self.put_message_hooks:
+                refusal = hook(message)
+                if refusal is not None:
+                    return self._refuse(message, refusal)
+            if self.put_message_lock is not None:
+                return self.put_message_lock.put(message, self.put_message)
+        elif self.is_shutdown:
+            return self._refuse(message, refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, _SHUT_DOWN))
         topic, body = message.topic, message.body
         key = topic, message.queue_id
         offsets = self.consume_queue_store.topic_queue_table
@@ -111,7 +125,7 @@ class WritableStore(ReadableStore):
         has_entry = not transaction or transaction == _COMMIT
         if not has_entry:
             queue_offset = 0
-        store_timestamp = self._now_ms()
+        store_timestamp = locked_ms or self._now_ms()
 
         encode = partial(encode_message, message, properties, queue_offset, store_timestamp)
         try:
@@ -164,15 +178,20 @@ class WritableStore(ReadableStore):
             unique_key = own.get("UNIQ_KEY", "")
             self.hooks.emit(MessageStored(topic, queue_id, queue_offset, commit_log_offset, size, unique_key))
 
-    def put_messages(self, batch: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
+    def put_messages(
+        self, batch: MessageExtBrokerInner, locked_ms: int = 0
+    ) -> PutMessageResult | Future[PutMessageResult]:
         """Store the messages of a batch body (CommitLog.putMessages), each as a record of its own with the batch's
         properties added.
 
-        If one of them does not fit in the file, all go to the next file. The result has the offsets of all.
+        If one of them does not fit in the file, all go to the next file. The result has the offsets of all. `locked_ms`
+        as with `put_message`.
         """
-        refusal = self._unavailable() or check_message(batch) or check_batch(batch, self.config.max_message_size)
+        refusal = self._batch_refusal(batch) if not locked_ms or self.is_shutdown else None
         if refusal is not None:
             return self._refuse(batch, refusal)
+        if self.put_message_lock is not None and not locked_ms:
+            return self.put_message_lock.put(batch, self.put_messages)
         try:
             messages = messages_of_batch(batch)
         except RecordError as problem:
@@ -186,7 +205,7 @@ class WritableStore(ReadableStore):
         first = offsets.get(key, -1)
         if first < 0:
             first = self._first_offset(key)
-        store_timestamp = self._now_ms()
+        store_timestamp = locked_ms or self._now_ms()
         records: list[bytes] = []
 
         def encode(commit_log_offset: int) -> bytes:
@@ -221,6 +240,9 @@ class WritableStore(ReadableStore):
             ),
         )
 
+    def _batch_refusal(self, batch: MessageExtBrokerInner) -> PutMessageResult | None:
+        return self._unavailable() or check_message(batch) or check_batch(batch, self.config.max_message_size)
+
     def _first_offset(self, key: tuple[str, int]) -> int:
         """The queue offset of the first message that this life of the process stores in a queue."""
         if self.consume_queue_store.is_batch(*key):
@@ -245,7 +267,7 @@ class WritableStore(ReadableStore):
 
     def _unavailable(self) -> PutMessageResult | None:
         if self.is_shutdown:
-            return refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, "the store is shut down")
+            return refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, _SHUT_DOWN)
         if self.config.broker_role is SLAVE:
             return refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, "the broker is a slave")
         if not self.running_flags.is_writeable:
@@ -268,11 +290,21 @@ class WritableStore(ReadableStore):
         return self._refuse(message, refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, str(problem)))
 
     def is_os_page_cache_busy(self) -> bool:
-        """Has a put held the lock for over a second? Only when a fault says so: set
-        `commit_log.begin_time_in_lock_ms`.
+        """Has a put held the lock for over a second? That is so only on a slow disk.
 
-        Java: org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy. Differs from RocketMQ: a put takes no
-        time here, so the lock is held that long only when a fault says so.
+        Java: org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy.
         """
         begin = self.commit_log.begin_time_in_lock_ms
-        return begin > 0 and self._now_ms() - begin > self.config.os_page_cache_busy_time_out_mills
+        if not begin:
+            return False
+        return self.config.os_page_cache_busy_time_out_mills < self._now_ms() - begin < _NEVER_UNLOCKED_MS
+
+    def follow_disk(self) -> None:
+        """Let puts wait for each other from now on if the disk is slow; if it is quick, once nobody waits any more."""
+        lock = self.put_message_lock
+        if not self.disk.slow_us:
+            self.put_message_lock = lock if lock is not None and lock.is_held else None
+        elif lock is None:
+            from mqlab.store.put_message_lock import PutMessageLock
+
+            self.put_message_lock = PutMessageLock(self)

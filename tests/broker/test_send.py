@@ -292,7 +292,9 @@ def test_a_full_disk_is_answered_with_service_not_available(make_cluster: Callab
 
 
 def test_a_busy_page_cache_rejects_before_the_queue(cluster: Any, client: Any) -> None:
-    cluster.broker.message_store.commit_log.begin_time_in_lock_ms = cluster.broker_node.now_ms() - 2_000
+    cluster.do("slow_disk", node="broker-a", ms=10_000)
+    client.begin(RequestCode.SEND_MESSAGE_V2, client.send_header("T"), b"x")
+    cluster.run(2_000)
     response = client.send("T")
     assert response.code == ResponseCode.SYSTEM_BUSY
     assert response.remark.startswith("[REJECTREQUEST]")
