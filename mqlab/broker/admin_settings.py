@@ -70,6 +70,7 @@ class AdminSettings:
         except LearnerError as error:
             raise RequestError(ResponseCode.SYSTEM_ERROR, error.message) from None
         broker.config_version.next_version(broker.node.now_ms())
+        broker.follow_settings()
         if "brokerPermission" in properties:
             broker.topic_config_manager.data_version.next_version(broker.node.now_ms())
             broker.node.spawn(broker.register_broker_all(), "register broker")

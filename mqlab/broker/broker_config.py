@@ -138,6 +138,14 @@ class BrokerConfig:
     recall_message_enable: bool = False
     allow_recall_when_broker_not_writeable: bool = True
 
+    cold_ctr_strategy_enable: bool = False
+    """Let the limits of groups that read cold data move with what all of them read."""
+    use_pid_cold_ctr_strategy: bool = True
+    cg_cold_read_threshold: int = 3 * 1024 * 1024
+    """Bytes of cold data that a group may read in 5 s."""
+    global_cold_read_threshold: int = 100 * 1024 * 1024
+    """The same for all groups together."""
+
     reject_transaction_message: bool = False
     transaction_time_out: int = 6_000
     """How old (ms) a half message is before the broker asks what became of it, unless it says so itself."""

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mqlab.broker.broker_outer_api import RegisterBrokerResult
+    from mqlab.broker.coldctr.cold_data_control import ColdDataControl
     from mqlab.broker.ha.default_ha_service import DefaultHAService
     from mqlab.broker.ha.slave_synchronize import SlaveSynchronize
     from mqlab.broker.pop.pop_services import PopServices
@@ -154,6 +155,7 @@ class BrokerController(WholeBroker):
         self.made_pop: PopServices | None = None
         self.change_pop: Callable[[PopServices], None] | None = None
         """Puts other parts in the place of some of Pop's, before they start; None leaves all as they are."""
+        self._cold_data_control: ColdDataControl | None = None
         self._query_assignment_processor: QueryAssignmentProcessor | None = None
         self._periodic: list[PeriodicTask] = []
         self._tables = (self.topic_config_manager, self.subscription_group_manager, self.consumer_offset_manager)
@@ -210,6 +212,24 @@ class BrokerController(WholeBroker):
     def prepare_message(self, message: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
         """Store a message of a transaction as a half message."""
         return self.transactions.prepare_message(message)
+
+    # -- cold data --------------------------------------------------------------------------------------------------
+
+    @property
+    def cold_data_control(self) -> ColdDataControl:
+        """Who holds readers of old messages back, made and started now if nobody has needed it before."""
+        control = self._cold_data_control
+        if control is None:
+            from mqlab.broker.coldctr.cold_data_control import ColdDataControl
+
+            control = self._cold_data_control = ColdDataControl(self)
+            control.start()
+        return control
+
+    def follow_settings(self) -> None:
+        """Let cold data control go on or stop, as the settings say."""
+        if self._cold_data_control is not None:
+            self._cold_data_control.follow_settings()
 
     # -- replication ------------------------------------------------------------------------------------------------
 
@@ -283,6 +303,8 @@ class BrokerController(WholeBroker):
         self.remoting_server.start()
         self.broker_outer_api.update_name_server_address_list(self.broker_config.namesrv_list())
         self.pull_request_hold_service.start()
+        if self.message_store_config.cold_data_flow_control_enable:
+            self.cold_data_control.begin()
         if disk_holds_pop(self):
             _ = self.pop
         elif self.timer is not None:
@@ -335,6 +357,8 @@ class BrokerController(WholeBroker):
             )
         )
         self.pull_request_hold_service.shutdown()
+        if self._cold_data_control is not None:
+            self._cold_data_control.shutdown()
         for service in self.services:
             service.shutdown()
         await self.remoting_server.leave()

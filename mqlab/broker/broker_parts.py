@@ -81,6 +81,10 @@ class BrokerParts:
         """Store a message of a transaction as a half message, which nobody can pull."""
         raise NotImplementedError(f"{type(self).__name__} must define prepare_message()")
 
+    def follow_settings(self) -> None:
+        """Let those know of changed settings who do not look at them by themselves."""
+        raise NotImplementedError(f"{type(self).__name__} must define follow_settings()")
+
     def timer_behind(self) -> bool:
         """Is the timer a second or more behind?"""
         raise NotImplementedError(f"{type(self).__name__} must define timer_behind()")

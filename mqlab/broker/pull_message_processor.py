@@ -22,6 +22,7 @@ from mqlab.trace.events.broker import PullReceived
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.coldctr.cold_data_control import ColdDataControl
     from mqlab.broker.pull_request import PullRequest
     from mqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
 
@@ -52,6 +53,8 @@ class PullMessageProcessor(RequestProcessor):
         self._consumers = broker.consumer_manager
         self._offsets = broker.consumer_offset_manager
         self._handler = DefaultPullMessageResultHandler(broker)
+        self.cold_data_control: ColdDataControl | None = None
+        """Whom each pull has to pass before it reads; None while there is no cold data control."""
 
     def reject_request(self) -> str | None:
         """Refuse everything on a slave that nobody may read from (the text is remoting's own).
@@ -98,6 +101,11 @@ class PullMessageProcessor(RequestProcessor):
                 header.sub_version,
                 in_request=bool(header.sys_flag & PullSysFlag.SUBSCRIPTION),
             )
+            if self.cold_data_control is not None:
+                passed = self.cold_data_control.pass_pull(channel, request, header, message_filter)
+                if passed is None:
+                    return None
+                header, message_filter = passed
         except RequestError as error:
             return rejected(hooks, channel, request, error)
         result = self._get_message(header, message_filter)

@@ -442,6 +442,7 @@ SENTENCES: dict[str, Sentence] = {
     "ConsumerGroupChanged": lambda record: f"{{node}}: the group {{group}} has {_members(record)} now",
     "PullReceived": _pull_received,
     "PullAnswered": _pull_answered,
+    "ColdDataPullHeld": "{node} lets {remote} wait, whose group has read too much from the disk",
     "PullHeld": "{node} has nothing new in {queue} and keeps {remote}'s request, for {hold} at most",
     "PullWoken": _woken,
     "OffsetCommitted": "{node} notes that {group} goes on at offset {queue_offset} of {queue}",
