@@ -222,7 +222,7 @@ class BrokerController(WholeBroker):
         if control is None:
             from mqlab.broker.coldctr.cold_data_control import ColdDataControl
 
-            control = self._cold_data_control = ColdDataControl(self)
+            control = self._cold_data_control = ColdDataControl(self, self.pull_message_processor)
             control.start()
         return control
 

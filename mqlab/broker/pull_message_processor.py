@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.default_pull_message_result_handler import DefaultPullMessageResultHandler
@@ -22,7 +22,6 @@ from mqlab.trace.events.broker import PullReceived
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts
-    from mqlab.broker.coldctr.cold_data_control import ColdDataControl
     from mqlab.broker.pull_request import PullRequest
     from mqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
 
@@ -33,6 +32,12 @@ FORBIDDEN_BROADCASTING = "4"
 FORBIDDEN_SUBSCRIPTION = "5"
 
 _READ_BIT = 2
+
+PassPull = Callable[
+    [Channel, RemotingCommand, PullMessageRequestHeader, MessageFilter],
+    tuple[PullMessageRequestHeader, MessageFilter] | None,
+]
+"""Says with which header and filter a pull goes on; None when it is held, RequestError when it is refused."""
 
 
 class PullMessageProcessor(RequestProcessor):
@@ -53,8 +58,8 @@ class PullMessageProcessor(RequestProcessor):
         self._consumers = broker.consumer_manager
         self._offsets = broker.consumer_offset_manager
         self._handler = DefaultPullMessageResultHandler(broker)
-        self.cold_data_control: ColdDataControl | None = None
-        """Whom each pull has to pass before it reads; None while there is no cold data control."""
+        self.pass_pull: PassPull | None = None
+        """What each pull has to pass before it reads; None while there is no cold data control."""
 
     def reject_request(self) -> str | None:
         """Refuse everything on a slave that nobody may read from (the text is remoting's own).
@@ -101,8 +106,8 @@ class PullMessageProcessor(RequestProcessor):
                 header.sub_version,
                 in_request=bool(header.sys_flag & PullSysFlag.SUBSCRIPTION),
             )
-            if self.cold_data_control is not None:
-                passed = self.cold_data_control.pass_pull(channel, request, header, message_filter)
+            if self.pass_pull is not None:
+                passed = self.pass_pull(channel, request, header, message_filter)
                 if passed is None:
                     return None
                 header, message_filter = passed

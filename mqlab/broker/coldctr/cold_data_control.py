@@ -16,7 +16,8 @@ from mqlab.trace.events.broker import ColdDataPullHeld
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mqlab.broker.whole_broker import WholeBroker
+    from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.pull_message_processor import PullMessageProcessor
     from mqlab.protocol.command import RemotingCommand
     from mqlab.protocol.headers import PullMessageRequestHeader
     from mqlab.remoting import Channel
@@ -40,14 +41,13 @@ class ColdDataControl:
     really in memory (coldDataScanEnable); what lies far from the end is taken to be on the disk.
     """
 
-    def __init__(self, broker: WholeBroker) -> None:
+    def __init__(self, broker: BrokerParts, pulls: PullMessageProcessor) -> None:
         self._broker = broker
+        self._pulls = pulls
         self._node = broker.node
         self._page_size_is_known = False
         self.cg_ctr_service = ColdDataCgCtrService(broker.node, broker.broker_config)
-        self.hold_service = ColdDataPullRequestHoldService(
-            broker.node, broker.pull_message_processor.execute_request_when_wakeup
-        )
+        self.hold_service = ColdDataPullRequestHoldService(broker.node, pulls.execute_request_when_wakeup)
 
     def start(self) -> None:
         """Let both threads turn, on the grid of the broker's own."""
@@ -68,7 +68,7 @@ class ColdDataControl:
     def follow_settings(self) -> None:
         """Ask pulls from now on, or no longer, as the settings say."""
         is_on = self._page_size_is_known and self._broker.message_store_config.cold_data_flow_control_enable
-        self._broker.pull_message_processor.cold_data_control = self if is_on else None
+        self._pulls.pass_pull = self.pass_pull if is_on else None
         self.cg_ctr_service.wakeup_for_work()
 
     def pass_pull(

@@ -265,17 +265,6 @@ class PullHeld(NamedTuple):
     remote: str
 
 
-class ColdDataPullHeld(NamedTuple):
-    """A pull waits, since its group has read too many old messages from the disk (coldDataFlowControlEnable)."""
-
-    group: str
-    topic: str
-    queue_id: int
-    queue_offset: int
-    opaque: int
-    remote: str
-
-
 class PullWoken(NamedTuple):
     """A held request is looked at again after `held_us`; `reason` is "arrived" or "timed out"."""
 
@@ -285,6 +274,17 @@ class PullWoken(NamedTuple):
     queue_offset: int
     reason: str
     held_us: int
+    opaque: int
+    remote: str
+
+
+class ColdDataPullHeld(NamedTuple):
+    """A pull waits, since its group has read too many old messages from the disk (coldDataFlowControlEnable)."""
+
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
     opaque: int
     remote: str
 
