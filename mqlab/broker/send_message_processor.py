@@ -233,8 +233,9 @@ class SendMessageProcessor(RequestProcessor):
             raise RequestError(ResponseCode.MESSAGE_ILLEGAL, f"message topic length too long {len(topic)}")
         if topic.startswith(RETRY_GROUP_TOPIC_PREFIX):
             raise RequestError(ResponseCode.MESSAGE_ILLEGAL, f"batch request does not support retry group {topic}")
+        stays_whole = is_batch_cq(topic_config.attributes) and "UNIQ_KEY" in properties
         inner = self._inner(channel, request, header, properties, topic_config, topic, header.queue_id)
-        if not is_batch_cq(topic_config.attributes):
+        if not stays_whole:
             return answer_when_put(self._store.put_messages(inner), THE_ANSWER, self._answer, request, inner)
         inner.sys_flag |= MessageSysFlag.NEED_UNWRAP | MessageSysFlag.INNER_BATCH
         properties["INNER_NUM"] = str(len(decode_batch(inner.body)))

@@ -39,6 +39,7 @@ _SHORT_TOPIC = TOPIC_MAX // 3
 _SHORT_PROPERTIES = 32767 // 3
 _TRANSACTION_BITS = 0xC
 _COMMIT = 0x8
+_INNER_BATCH = 0x80
 _SHUT_DOWN = "the store is shut down"
 _NEVER_UNLOCKED_MS = 10_000_000
 """From then on RocketMQ takes the time at which the lock was taken for that of a lock which nobody holds."""
@@ -107,11 +108,16 @@ class WritableStore(ReadableStore):
         if queue_offset < 0:
             queue_offset = self._first_offset(key)
         batch_size = 0
-        if key in self._batch_keys or message.sys_flag & 0xC0 or body is None:
+        if (
+            key in self._batch_keys
+            or message.sys_flag & _INNER_BATCH
+            or body is None
+            or "INNER_NUM" in message.properties
+        ):
             refusal = check_message(message) or check_inner_batch(message, key in self._batch_keys)
             if refusal is not None:
                 return self._refuse(message, refusal)
-            if key in self._batch_keys:
+            if message.sys_flag & _INNER_BATCH:
                 batch_size = self._mark_inner_batch(message, queue_offset)
         properties = message.properties_string
         if properties is None:
@@ -253,7 +259,7 @@ class WritableStore(ReadableStore):
         """Note in the message at which queue offset its batch begins; how many messages the batch holds."""
         message.properties["INNER_BASE"] = str(queue_offset)
         message.properties_string = encode_properties(message.properties, DECODED_MAP_CAPACITY)
-        return inner_num(message.sys_flag, message.properties)
+        return inner_num(message.properties)
 
     def append_to_commit_log(self, start_offset: int, data: bytes) -> bool:
         """Store bytes of a master's commit log, as a slave does; False when they do not continue what is there.

@@ -234,13 +234,16 @@ def test_a_batch_cut_short_is_answered_with_an_error(client: Any) -> None:
 
 def test_a_topic_of_batch_queues_keeps_the_batch_whole(cluster: Any, client: Any) -> None:
     cluster.topic("Whole", attributes={"+queue.type": "BatchCQ"})
-    response = client.call(RequestCode.SEND_BATCH_MESSAGE, client.send_header("Whole", batch=True), batch_body(3))
-    header = response.header_as(h.SendMessageResponseHeader)
-    assert response.code == 0
-    assert header.batch_uniq_id == header.transaction_id
-    assert "," not in header.msg_id
-    cluster.run(5)
-    assert cluster.broker.message_store.get_max_offset_in_queue("Whole", 0) == 3
+    properties = {"UNIQ_KEY": "0A00000203EA14AE5A5A000000150000"}
+    for key, messages, count in ((properties, 3, 3), ({}, 2, 3)):
+        asked = client.send_header("Whole", batch=True, properties=key)
+        response = client.call(RequestCode.SEND_BATCH_MESSAGE, asked, batch_body(messages))
+        header = response.header_as(h.SendMessageResponseHeader)
+        assert response.code == 0
+        assert header.batch_uniq_id == key.get("UNIQ_KEY"), "one without a unique key is taken apart"
+        assert header.msg_id.count(",") == (0 if key else 1)
+        cluster.run(5)
+        assert cluster.broker.message_store.get_max_offset_in_queue("Whole", 0) == count
 
 
 # -- retry topics ---------------------------------------------------------------------------------------------------
