@@ -37,8 +37,8 @@ Java: org.apache.rocketmq.store.CommitLog.handleHA.
 
 _SHORT_TOPIC = TOPIC_MAX // 3
 _SHORT_PROPERTIES = 32767 // 3
-_TRANSACTION_BITS = 0xC
-_COMMIT = 0x8
+_PREPARED = 0x4
+"""The bit of a message that is prepared, and of one that is rolled back: nobody may pull either."""
 _INNER_BATCH = 0x80
 _SHUT_DOWN = "the store is shut down"
 _NEVER_UNLOCKED_MS = 10_000_000
@@ -82,26 +82,30 @@ class WritableStore(ReadableStore):
         The message gets its store time, queue offset and commit-log offset. What is not stored has a status that says
         why. `locked_ms` is for who has waited for the lock: when it got it; the message was looked at before.
         """
-        if not locked_ms:
-            if (
-                self.is_shutdown
-                or self.running_flags.bits & NO_PUT
-                or self.config.broker_role is SLAVE
-                or self.put_message_lock is not None
-                or len(message.topic) > _SHORT_TOPIC
-            ):
+        hooks = self.put_message_hooks
+        if (
+            self.is_shutdown
+            or self.running_flags.bits & NO_PUT
+            or self.config.broker_role is SLAVE
+            or self.put_message_lock is not None
+            or len(message.topic) > _SHORT_TOPIC
+        ):
+            if not locked_ms:
                 refusal = self._unavailable() or check_message(message)
-                if refusal is not None:
-                    return self._refuse(message, refusal)
-            for hook in self.put_message_hooks:
-                refusal = hook(message)
-                if refusal is not None:
-                    return self._refuse(message, refusal)
-            if self.put_message_lock is not None:
-                return self.put_message_lock.put(message, self.put_message)
-        elif self.is_shutdown:
-            return self._refuse(message, refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, _SHUT_DOWN))
-        topic, body = message.topic, message.body
+            else:
+                refusal = refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, _SHUT_DOWN) if self.is_shutdown else None
+            if refusal is not None:
+                return self._refuse(message, refusal)
+            if locked_ms:
+                hooks = []
+            elif self.put_message_lock is not None:
+                refusal = self._ask_hooks(message)
+                return refusal or self.put_message_lock.put(message, self.put_message)
+        for hook in hooks:
+            refusal = hook(message)
+            if refusal is not None:
+                return self._refuse(message, refusal)
+        topic, body, sys_flag = message.topic, message.body, message.sys_flag
         key = topic, message.queue_id
         offsets = self.consume_queue_store.topic_queue_table
         queue_offset = offsets.get(key, -1)
@@ -110,14 +114,14 @@ class WritableStore(ReadableStore):
         batch_size = 0
         if (
             key in self._batch_keys
-            or message.sys_flag & _INNER_BATCH
+            or sys_flag & _INNER_BATCH
             or body is None
             or "INNER_NUM" in message.properties
         ):
             refusal = check_message(message) or check_inner_batch(message, key in self._batch_keys)
             if refusal is not None:
                 return self._refuse(message, refusal)
-            if message.sys_flag & _INNER_BATCH:
+            if sys_flag & _INNER_BATCH:
                 batch_size = self._mark_inner_batch(message, queue_offset)
         properties = message.properties_string
         if properties is None:
@@ -126,10 +130,8 @@ class WritableStore(ReadableStore):
             refusal = check_sizes(body, properties, self.config.max_message_size)
             if refusal is not None:
                 return self._refuse(message, refusal)
-        sys_flag = message.sys_flag
-        transaction = sys_flag & _TRANSACTION_BITS
-        has_entry = not transaction or transaction == _COMMIT
-        if not has_entry:
+        has_no_entry = sys_flag & _PREPARED
+        if has_no_entry:
             queue_offset = 0
         store_timestamp = locked_ms or self._now_ms()
 
@@ -139,13 +141,20 @@ class WritableStore(ReadableStore):
         except (DiskFull, RecordTooLarge) as problem:
             return self._not_appended(message, problem)
         self._announce(message, queue_offset, wrote_offset, size, store_timestamp, batch_size)
-        if has_entry:
+        if not has_no_entry:
             offsets[key] = queue_offset + (batch_size or 1)
         assert self.services is not None
         return self.services.handle_disk_flush_and_ha(
             message,
             PutMessageResult(PUT_OK, wrote_offset, size, queue_offset, store_timestamp, message.store_host),
         )
+
+    def _ask_hooks(self, message: MessageExtBrokerInner) -> PutMessageResult | None:
+        for hook in self.put_message_hooks:
+            refusal = hook(message)
+            if refusal is not None:
+                return self._refuse(message, refusal)
+        return None
 
     def _announce(
         self,
@@ -300,10 +309,10 @@ class WritableStore(ReadableStore):
 
         Java: org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy.
         """
-        begin = self.commit_log.begin_time_in_lock_ms
-        if not begin:
+        if not self.commit_log.begin_time_in_lock_ms:
             return False
-        return self.config.os_page_cache_busy_time_out_mills < self._now_ms() - begin < _NEVER_UNLOCKED_MS
+        held_ms = self._now_ms() - self.commit_log.begin_time_in_lock_ms
+        return self.config.os_page_cache_busy_time_out_mills < held_ms < _NEVER_UNLOCKED_MS
 
     def follow_disk(self) -> None:
         """Let puts wait for each other from now on if the disk is slow; if it is quick, once nobody waits any more."""
