@@ -115,6 +115,10 @@ class BrokerConfig:
     reject_pull_consumer_enable: bool = False
     lite_pull_message_enable: bool = True
     slave_read_enable: bool = False
+    enable_slave_acting_master: bool = False
+    """Tell name servers that a slave without its master may stand for it, and follow their notices of the smallest
+    broker id. What a slave does in place of its master is not here: it only serves what slaves serve.
+    """
     use_server_side_reset_offset: bool = True
     """Whether the broker moves a group by itself; else it tells the group's members, which must be there."""
     enable_broadcast_offset_store: bool = True

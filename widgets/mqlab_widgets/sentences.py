@@ -425,6 +425,7 @@ SENTENCES: dict[str, Sentence] = {
     # the broker
     "BrokerStarted": "{node} is ready to take messages",
     "BrokerShutDown": "{node} was shut down",
+    "MinBrokerChanged": "{node} hears from a name server who of its group has the smallest number now",
     "RegistrationFailed": "{node} could not report itself to {namesrv}: {why}",
     "RequestRejected": "{node} refuses a request of {remote}: {why}",
     "MessageSendReceived": "{message} has reached {node}",

@@ -20,6 +20,14 @@ class BrokerShutDown(NamedTuple):
     broker_id: int
 
 
+class MinBrokerChanged(NamedTuple):
+    """A slave heard that another broker of its group has the smallest id now; `offline` is the address of who left."""
+
+    min_broker_id: int
+    min_broker_addr: str
+    offline: str
+
+
 class RegistrationSent(NamedTuple):
     """A broker reports itself to one name server; `topics` counts what it sends (few: only what changed)."""
 
