@@ -65,8 +65,8 @@ class MessageStoreConfig:
     """Settings of a store (org.apache.rocketmq.store.config.MessageStoreConfig).
 
     Sizes are bytes, times ms unless the name says otherwise. `store_path_root_dir` is a path on the node's disk; an
-    empty one is the disk's root. For a member of an enumeration its name can be given. Settings of parts that mqlab
-    does not have yet are absent.
+    empty one is the disk's root. For a member of an enumeration its name can be given. Settings of parts that are
+    not here are absent.
     """
 
     store_path_root_dir: str = "store"
