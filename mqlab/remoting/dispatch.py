@@ -179,9 +179,14 @@ class RemotingDispatch(RemotingCalls):
             self._answer_error(channel, request, error)
         else:
             if isinstance(response, Future):
-                response.add_done_callback(lambda future: self._answer_later(channel, request, future))
+                self._answer_when_done(channel, request, response)
             else:
                 self._answer(channel, request, response)
+
+    def _answer_when_done(
+        self, channel: Channel, request: RemotingCommand, future: Future[RemotingCommand | None]
+    ) -> None:
+        future.add_done_callback(lambda done: self._answer_later(channel, request, done))
 
     def _answer_error(self, channel: Channel, request: RemotingCommand, error: Exception) -> None:
         """Let an error be the answer, which no hook sees: a processor's, or that of a hook."""
