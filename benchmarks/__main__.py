@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import (
+    brokers,
     clients,
     compiled,
     filters,
@@ -49,6 +50,7 @@ AREAS: dict[str, list[Measure]] = {
     ],
     "pop": [pop.written, pop.against_push, pop.waiting, pop.idle_broker],
     "filters": [filters.one_of_ten],
+    "brokers": [brokers.sync_against_async, brokers.half_messages, brokers.idle_pair],
     "compiled": [compiled.against_fakeredis],
     "recording": [recording.recording],
     "clients": [clients.async_send, clients.push_consume, clients.rebalance],

@@ -44,6 +44,7 @@ class AdminBrokerProcessor(RequestProcessor):
 
 def _all_handlers(broker: WholeBroker) -> dict[int, Handler]:
     from mqlab.broker.admin_clients import AdminClients
+    from mqlab.broker.admin_cold_data import AdminColdData
     from mqlab.broker.admin_groups import AdminGroups
     from mqlab.broker.admin_offsets import AdminOffsets
     from mqlab.broker.admin_queues import AdminQueues
@@ -57,4 +58,5 @@ def _all_handlers(broker: WholeBroker) -> dict[int, Handler]:
         **AdminQueues(broker).handlers(),
         **AdminSettings(broker).handlers(),
         **AdminClients(broker).handlers(),
+        **AdminColdData(broker).handlers(),
     }

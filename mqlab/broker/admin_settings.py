@@ -9,7 +9,7 @@ from mqlab.errors import LearnerError
 from mqlab.protocol import fastjson
 from mqlab.protocol.codes import CURRENT_VERSION, RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
-from mqlab.protocol.headers import GetBrokerConfigResponseHeader
+from mqlab.protocol.headers import GetBrokerConfigResponseHeader, NotifyMinBrokerIdChangeRequestHeader
 from mqlab.protocol.java_properties import (
     decode_java_properties,
     encode_java_properties,
@@ -56,6 +56,7 @@ class AdminSettings:
             RequestCode.GET_BROKER_HA_STATUS: self._get_broker_ha_status,
             RequestCode.GET_TIMER_CHECK_POINT: self._get_timer_check_point,
             RequestCode.GET_TIMER_METRICS: self._get_timer_metrics,
+            RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE: self._notify_min_broker_id_change,
         }
 
     def _update_broker_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
@@ -70,6 +71,7 @@ class AdminSettings:
         except LearnerError as error:
             raise RequestError(ResponseCode.SYSTEM_ERROR, error.message) from None
         broker.config_version.next_version(broker.node.now_ms())
+        broker.follow_settings()
         if "brokerPermission" in properties:
             broker.topic_config_manager.data_version.next_version(broker.node.now_ms())
             broker.node.spawn(broker.register_broker_all(), "register broker")
@@ -95,6 +97,15 @@ class AdminSettings:
         alone = HARuntimeInfo(master=True, master_commit_log_max_offset=end)
         info = service.get_runtime_info() if service is not None else alone
         return RemotingCommand.response(ResponseCode.SUCCESS, body=info.encode())
+
+    def _notify_min_broker_id_change(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        notice = request.header_as(NotifyMinBrokerIdChangeRequestHeader)
+        if notice.min_broker_id is None:
+            raise RequestError(ResponseCode.SYSTEM_ERROR, "java.lang.NullPointerException: no minBrokerId")
+        self._broker.update_min_broker(
+            notice.min_broker_id, notice.min_broker_addr, notice.offline_broker_addr, notice.ha_broker_addr
+        )
+        return RemotingCommand.response(ResponseCode.SUCCESS)
 
     def _get_timer_check_point(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         """How far the timer is; as RocketMQ makes it at the start, it is made for this question."""

@@ -115,6 +115,10 @@ class BrokerConfig:
     reject_pull_consumer_enable: bool = False
     lite_pull_message_enable: bool = True
     slave_read_enable: bool = False
+    enable_slave_acting_master: bool = False
+    """Tell name servers that a slave without its master may stand for it, and follow their notices of the smallest
+    broker id. What a slave does in place of its master is not here: it only serves what slaves serve.
+    """
     use_server_side_reset_offset: bool = True
     """Whether the broker moves a group by itself; else it tells the group's members, which must be there."""
     enable_broadcast_offset_store: bool = True
@@ -137,6 +141,14 @@ class BrokerConfig:
     """Whether a reply also goes to the log, beside being pushed to who asked."""
     recall_message_enable: bool = False
     allow_recall_when_broker_not_writeable: bool = True
+
+    cold_ctr_strategy_enable: bool = False
+    """Let the limits of groups that read cold data move with what all of them read."""
+    use_pid_cold_ctr_strategy: bool = True
+    cg_cold_read_threshold: int = 3 * 1024 * 1024
+    """Bytes of cold data that a group may read in 5 s."""
+    global_cold_read_threshold: int = 100 * 1024 * 1024
+    """The same for all groups together."""
 
     reject_transaction_message: bool = False
     transaction_time_out: int = 6_000

@@ -32,6 +32,7 @@ from mqlab.broker.topic_config_manager import TopicConfigManager
 from mqlab.broker.whole_broker import WholeBroker
 from mqlab.errors import MQBrokerException
 from mqlab.protocol.headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
+from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.sysflag import PermName
 from mqlab.protocol.topic_config import (
     DataVersion,
@@ -43,12 +44,13 @@ from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC, TIMER_TOPIC
 from mqlab.remoting import RemotingServer, RemotingServerConfig
 from mqlab.sim import public_call
 from mqlab.store import BrokerRole, DefaultMessageStore, MessageStoreConfig
-from mqlab.trace.events.broker import BrokerShutDown, BrokerStarted
+from mqlab.trace.events.broker import BrokerShutDown, BrokerStarted, MinBrokerChanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mqlab.broker.broker_outer_api import RegisterBrokerResult
+    from mqlab.broker.coldctr.cold_data_control import ColdDataControl
     from mqlab.broker.ha.default_ha_service import DefaultHAService
     from mqlab.broker.ha.slave_synchronize import SlaveSynchronize
     from mqlab.broker.pop.pop_services import PopServices
@@ -154,6 +156,7 @@ class BrokerController(WholeBroker):
         self.made_pop: PopServices | None = None
         self.change_pop: Callable[[PopServices], None] | None = None
         """Puts other parts in the place of some of Pop's, before they start; None leaves all as they are."""
+        self._cold_data_control: ColdDataControl | None = None
         self._query_assignment_processor: QueryAssignmentProcessor | None = None
         self._periodic: list[PeriodicTask] = []
         self._tables = (self.topic_config_manager, self.subscription_group_manager, self.consumer_offset_manager)
@@ -165,6 +168,7 @@ class BrokerController(WholeBroker):
             self.broker_fast_failure,
         ]
         """What begins when the port is open, in this order, and ends before it is closed; a new part adds itself."""
+        self.min_broker_id_in_group = MASTER_ID
         self.slave_synchronize: SlaveSynchronize | None = None
         if self.message_store_config.broker_role is BrokerRole.SLAVE:
             from mqlab.broker.ha.slave_synchronize import SlaveSynchronize
@@ -210,6 +214,24 @@ class BrokerController(WholeBroker):
     def prepare_message(self, message: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
         """Store a message of a transaction as a half message."""
         return self.transactions.prepare_message(message)
+
+    # -- cold data --------------------------------------------------------------------------------------------------
+
+    @property
+    def cold_data_control(self) -> ColdDataControl:
+        """Who holds readers of old messages back, made and started now if nobody has needed it before."""
+        control = self._cold_data_control
+        if control is None:
+            from mqlab.broker.coldctr.cold_data_control import ColdDataControl
+
+            control = self._cold_data_control = ColdDataControl(self, self.pull_message_processor)
+            control.start()
+        return control
+
+    def follow_settings(self) -> None:
+        """Let cold data control go on or stop, as the settings say."""
+        if self._cold_data_control is not None:
+            self._cold_data_control.follow_settings()
 
     # -- replication ------------------------------------------------------------------------------------------------
 
@@ -283,6 +305,8 @@ class BrokerController(WholeBroker):
         self.remoting_server.start()
         self.broker_outer_api.update_name_server_address_list(self.broker_config.namesrv_list())
         self.pull_request_hold_service.start()
+        if self.message_store_config.cold_data_flow_control_enable:
+            self.cold_data_control.begin()
         if disk_holds_pop(self):
             _ = self.pop
         elif self.timer is not None:
@@ -335,6 +359,8 @@ class BrokerController(WholeBroker):
             )
         )
         self.pull_request_hold_service.shutdown()
+        if self._cold_data_control is not None:
+            self._cold_data_control.shutdown()
         for service in self.services:
             service.shutdown()
         await self.remoting_server.leave()
@@ -386,7 +412,7 @@ class BrokerController(WholeBroker):
             f"{self.broker_ip}:{config.ha_listen_port}",
             config.broker_id,
             None,
-            False,
+            config.enable_slave_acting_master,
         )
         results = await self.broker_outer_api.register_broker_all(
             header, RegisterBrokerBody(wrapper), config.register_broker_timeout_mills, oneway=oneway
@@ -407,6 +433,31 @@ class BrokerController(WholeBroker):
         if result.ha_server_addr and not self.message_store_config.ha_master_address:
             self.made_ha.ha_client.update_ha_master_address(result.ha_server_addr)
         self.slave_synchronize.master_addr = result.master_addr
+
+    def update_min_broker(
+        self, min_broker_id: int, min_broker_addr: str | None, offline_broker_addr: str | None, ha_addr: str | None
+    ) -> None:
+        """Another broker of the group has the smallest id: a slave leaves a master that is gone, and follows one that
+        is there again.
+
+        Java: org.apache.rocketmq.broker.BrokerController.updateMinBroker. Differs from RocketMQ: a slave with the
+        smallest id does nothing in its master's place, and the group is not asked for its members each second.
+        """
+        synchronize = self.slave_synchronize
+        is_new = min_broker_id != self.min_broker_id_in_group
+        if synchronize is None or not self.broker_config.enable_slave_acting_master or not is_new:
+            return
+        self.min_broker_id_in_group = min_broker_id
+        if self.node.hooks.on:
+            self.node.hooks.emit(MinBrokerChanged(min_broker_id, min_broker_addr or "", offline_broker_addr or ""))
+        client = self.ha_service.ha_client
+        assert client is not None
+        if offline_broker_addr is not None and offline_broker_addr == synchronize.master_addr:
+            self.broker_outer_api.remoting_client.close_channel(offline_broker_addr)
+            synchronize.master_addr = None
+            client.update_ha_master_address(None)
+        if min_broker_id == MASTER_ID and ha_addr is not None:
+            client.update_ha_master_address(ha_addr)
 
     def _restricted(self, topic: TopicConfig) -> TopicConfig:
         """The topic as it is reported: with the broker's own permissions, where those are less than all."""

@@ -81,6 +81,16 @@ class BrokerParts:
         """Store a message of a transaction as a half message, which nobody can pull."""
         raise NotImplementedError(f"{type(self).__name__} must define prepare_message()")
 
+    def update_min_broker(
+        self, min_broker_id: int, min_broker_addr: str | None, offline_broker_addr: str | None, ha_addr: str | None
+    ) -> None:
+        """Hear from a name server which broker of the group has the smallest id now."""
+        raise NotImplementedError(f"{type(self).__name__} must define update_min_broker()")
+
+    def follow_settings(self) -> None:
+        """Let those know of changed settings who do not look at them by themselves."""
+        raise NotImplementedError(f"{type(self).__name__} must define follow_settings()")
+
     def timer_behind(self) -> bool:
         """Is the timer a second or more behind?"""
         raise NotImplementedError(f"{type(self).__name__} must define timer_behind()")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.broker.errors import FAQ, RequestError, rejected
-from mqlab.broker.put_message_answers import STORED_CODES, answer_when_put
+from mqlab.broker.put_message_answers import STORED_CODES, WhenPut, answer_when_put
 from mqlab.protocol.codes import V3_4_9, ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import ConsumerSendMsgBackRequestHeader
@@ -13,7 +13,6 @@ from mqlab.protocol.message import MessageExt
 from mqlab.protocol.properties import DECODED_MAP_CAPACITY, encode_properties
 from mqlab.protocol.sysflag import PermName, TopicSysFlag
 from mqlab.protocol.topics import dlq_topic, retry_topic
-from mqlab.sim import Future
 from mqlab.store import MessageExtBrokerInner, PutMessageResult
 from mqlab.trace.events.broker import SendBackStored
 
@@ -40,9 +39,7 @@ class ConsumerSendMsgBack:
         self._broker = broker
         self._node = broker.node
 
-    def process_request(
-        self, channel: Channel, request: RemotingCommand
-    ) -> RemotingCommand | Future[RemotingCommand | None]:
+    def process_request(self, channel: Channel, request: RemotingCommand) -> WhenPut:
         """Store the copy and answer when it is stored."""
         header = request.header_as(ConsumerSendMsgBackRequestHeader)
         try:
@@ -50,9 +47,7 @@ class ConsumerSendMsgBack:
         except RequestError as error:
             return rejected(self._node.hooks, channel, request, error)
 
-    def _send_back(
-        self, request: RemotingCommand, header: ConsumerSendMsgBackRequestHeader
-    ) -> RemotingCommand | Future[RemotingCommand | None]:
+    def _send_back(self, request: RemotingCommand, header: ConsumerSendMsgBackRequestHeader) -> WhenPut:
         broker = self._broker
         group = broker.subscription_group_manager.find_subscription_group_config(header.group)
         if group is None:

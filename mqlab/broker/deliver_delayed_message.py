@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from mqlab.broker.parked_message import message_time_up
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, RMQ_SYS_TRANS_HALF_TOPIC
-from mqlab.store import PutMessageResult
+from mqlab.sim import Future
+from mqlab.store import MessageExtBrokerInner, PutMessageResult
 from mqlab.trace.events.broker import DelayOffsetCorrected, ParkedMessageDelivered, ParkedMessageDropped
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class DeliverDelayedMessage:
         self._node = service.node
         self._store = service.message_store
         self._timer: Timer | None = None
+        self._is_putting = False
+        """Does a put wait for the lock of a slow disk's log? Its thread looks at nothing else meanwhile."""
         self._waits_since_us = self._node.now_us()
 
     # -- when to turn -----------------------------------------------------------------------------------------------
@@ -74,7 +77,7 @@ class DeliverDelayedMessage:
         """Set the timer to the turn at which the first message is due; an empty queue needs none."""
         self.cancel()
         queue = self._queue()
-        if queue is None or queue.max_offset_in_queue == self.offset:
+        if self._is_putting or queue is None or queue.max_offset_in_queue == self.offset:
             return
         unit = queue.get(self.offset)
         wait_us = self._node.us_until(self._deliver_ms(unit)) if unit is not None else 0
@@ -139,7 +142,7 @@ class DeliverDelayedMessage:
         self.offset = corrected
 
     def _deliver(self, unit: CqUnit) -> bool:
-        """Store a message that is due in its own topic; False if the store does not take it now."""
+        """Store a message that is due in its own topic; False if the store does not take it now, or not yet."""
         parked = self._store.look_message_by_offset(unit.pos, decompress=False)
         if parked is None:
             return self._drop(unit, "the commit log does not have it")
@@ -150,8 +153,25 @@ class DeliverDelayedMessage:
         if message.topic == RMQ_SYS_TRANS_HALF_TOPIC:
             return self._drop(unit, "half messages cannot be delayed")
         result = self._store.put_message(message)
-        # With WAIT=false no put waits for a flush.
-        assert isinstance(result, PutMessageResult)
+        if isinstance(result, Future):
+            # With WAIT=false no put waits for a flush: it waits for the lock.
+            self._is_putting = True
+            result.add_done_callback(lambda put: self._was_put(unit, message, put.result()))
+            return False
+        return self._delivered(unit, message, result)
+
+    def _was_put(self, unit: CqUnit, message: MessageExtBrokerInner, result: PutMessageResult) -> None:
+        """Go on with the turn in which a message had to wait."""
+        self._is_putting = False
+        if self._store.is_shutdown:
+            return
+        if self._delivered(unit, message, result):
+            self.offset = unit.queue_offset + 1
+            self._turn()
+        else:
+            self.arm()
+
+    def _delivered(self, unit: CqUnit, message: MessageExtBrokerInner, result: PutMessageResult) -> bool:
         if not result.is_ok:
             return False
         self._service.update_offset(self.level, unit.queue_offset + 1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.default_pull_message_result_handler import DefaultPullMessageResultHandler
 from mqlab.broker.errors import FAQ, RequestError, rejected
@@ -32,6 +33,12 @@ FORBIDDEN_SUBSCRIPTION = "5"
 
 _READ_BIT = 2
 
+PassPull = Callable[
+    [Channel, RemotingCommand, PullMessageRequestHeader, MessageFilter],
+    tuple[PullMessageRequestHeader, MessageFilter] | None,
+]
+"""Says with which header and filter a pull goes on; None when it is held, RequestError when it is refused."""
+
 
 class PullMessageProcessor(RequestProcessor):
     """PULL_MESSAGE and LITE_PULL_MESSAGE (org.apache.rocketmq.broker.processor.PullMessageProcessor).
@@ -51,6 +58,8 @@ class PullMessageProcessor(RequestProcessor):
         self._consumers = broker.consumer_manager
         self._offsets = broker.consumer_offset_manager
         self._handler = DefaultPullMessageResultHandler(broker)
+        self.pass_pull: PassPull | None = None
+        """What each pull has to pass before it reads; None while there is no cold data control."""
 
     def reject_request(self) -> str | None:
         """Refuse everything on a slave that nobody may read from (the text is remoting's own).
@@ -60,15 +69,18 @@ class PullMessageProcessor(RequestProcessor):
         refuses = self._store.config.broker_role is BrokerRole.SLAVE and not self._config.slave_read_enable
         return "" if refuses else None
 
-    def process_request(self, channel: Channel, request: RemotingCommand) -> RemotingCommand | None:
+    def process_request(
+        self, channel: Channel, request: RemotingCommand
+    ) -> RemotingCommand | Coroutine[Any, Any, RemotingCommand | None] | None:
         """Answer a pull that has just come; None when it is held."""
         return self.process(channel, request, broker_allow_suspend=True)
 
     def process(
         self, channel: Channel, request: RemotingCommand, *, broker_allow_suspend: bool
-    ) -> RemotingCommand | None:
+    ) -> RemotingCommand | Coroutine[Any, Any, RemotingCommand | None] | None:
         """Answer a pull; None when it is held, which happens only with `broker_allow_suspend`.
 
+        What does not lie in memory is read from the disk: on a slow one the answer is a coroutine.
         Java: org.apache.rocketmq.broker.processor.PullMessageProcessor.processRequest.
         """
         header = request.header_as(PullMessageRequestHeader)
@@ -94,11 +106,37 @@ class PullMessageProcessor(RequestProcessor):
                 header.sub_version,
                 in_request=bool(header.sys_flag & PullSysFlag.SUBSCRIPTION),
             )
+            if self.pass_pull is not None:
+                passed = self.pass_pull(channel, request, header, message_filter)
+                if passed is None:
+                    return None
+                header, message_filter = passed
         except RequestError as error:
             return rejected(hooks, channel, request, error)
         result = self._get_message(header, message_filter)
         if result is None:
             return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, "store getMessage return null")
+        if result.suggest_pulling_from_slave and self._store.disk.slow_us:
+            return self._answer_slowly(
+                result, request, header, channel, group, topic, message_filter, broker_allow_suspend
+            )
+        return self._answer(result, request, header, channel, group, topic, message_filter, broker_allow_suspend)
+
+    async def _answer_slowly(self, result: GetMessageResult, *args: Any) -> RemotingCommand | None:
+        await self._store.disk.crawl()
+        return self._answer(result, *args)
+
+    def _answer(
+        self,
+        result: GetMessageResult,
+        request: RemotingCommand,
+        header: PullMessageRequestHeader,
+        channel: Channel,
+        group: SubscriptionGroupConfig,
+        topic: TopicConfig,
+        message_filter: MessageFilter,
+        broker_allow_suspend: bool,
+    ) -> RemotingCommand | None:
         response = self._handler.handle(
             result, request, header, channel, group, topic, message_filter, broker_allow_suspend
         )
@@ -253,8 +291,19 @@ class PullMessageProcessor(RequestProcessor):
         lost = RequestError(ResponseCode.SYSTEM_BUSY, "no thread is free for a held request, which is lost")
         rejected(self._node.hooks, held.channel, held.request, lost)
 
-    def _answer_held(self, held: PullRequest) -> None:
+    def _answer_held(self, held: PullRequest) -> Coroutine[Any, Any, None] | None:
         response = self.process(held.channel, held.request, broker_allow_suspend=False)
+        if isinstance(response, Coroutine):
+            return self._answer_held_slowly(held, response)
+        self._write(held, response)
+        return None
+
+    async def _answer_held_slowly(
+        self, held: PullRequest, response: Coroutine[Any, Any, RemotingCommand | None]
+    ) -> None:
+        self._write(held, await response)
+
+    def _write(self, held: PullRequest, response: RemotingCommand | None) -> None:
         if response is None:
             return
         response.opaque = held.request.opaque

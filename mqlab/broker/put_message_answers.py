@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.sim import Future
 from mqlab.store import MessageStoreConfig, PutMessageResult, PutMessageStatus
+from mqlab.store.put_message import PendingPut
 
 if TYPE_CHECKING:
     from mqlab.store import DefaultMessageStore, MessageExtBrokerInner
+
+WhenPut = (
+    RemotingCommand
+    | Future[RemotingCommand | None]
+    | Coroutine[Any, Any, RemotingCommand | Future[RemotingCommand | None] | None]
+)
+"""The answer to a put: now, later without a thread, or later with the thread that put."""
 
 STORED_CODES: dict[PutMessageStatus, int] = {
     PutMessageStatus.PUT_OK: ResponseCode.SUCCESS,
@@ -88,11 +96,29 @@ def answer_when_put(
     label: str,
     answer: Callable[..., RemotingCommand],
     *args: Any,
-) -> RemotingCommand | Future[RemotingCommand | None]:
-    """`answer(result, *args)`: now, or when what the store still waits for has come; `label` says who waits for it."""
+) -> WhenPut:
+    """`answer(result, *args)`: now, or when what the store still waits for has come; `label` says who waits for it.
+
+    A put that waits for the lock of a slow disk keeps its thread until it is appended: then this is a coroutine.
+    """
     if type(outcome) is PutMessageResult:
         return answer(outcome, *args)
+    if isinstance(outcome, PendingPut):
+        return _when_appended(outcome, label, answer, *args)
     assert isinstance(outcome, Future)
+    return _answer_later(outcome, label, answer, *args)
+
+
+async def _when_appended(
+    pending: PendingPut, label: str, answer: Callable[..., RemotingCommand], *args: Any
+) -> RemotingCommand | Future[RemotingCommand | None] | None:
+    await pending.appended
+    return answer(pending.result(), *args) if pending.done else _answer_later(pending, label, answer, *args)
+
+
+def _answer_later(
+    outcome: Future[PutMessageResult], label: str, answer: Callable[..., RemotingCommand], *args: Any
+) -> Future[RemotingCommand | None]:
     later: Future[RemotingCommand | None] = Future(label)
     outcome.add_done_callback(lambda done: later.set_result(answer(done.result(), *args)))
     return later

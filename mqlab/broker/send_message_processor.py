@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack
 from mqlab.broker.errors import FAQ, RequestError, rejected
 from mqlab.broker.parked_message import delay_level_of
-from mqlab.broker.put_message_answers import STORED_CODES, answer_when_put, refusal
+from mqlab.broker.put_message_answers import STORED_CODES, WhenPut, answer_when_put, refusal
 from mqlab.broker.send_checks import check_message
 from mqlab.broker.topic_attributes import is_batch_cq
 from mqlab.protocol.batch import decode_batch
@@ -30,7 +30,6 @@ from mqlab.protocol.topics import (
     dlq_topic,
 )
 from mqlab.remoting import Channel, RequestProcessor
-from mqlab.sim import Future
 from mqlab.store import PUT_OK, BrokerRole, MessageExtBrokerInner, PutMessageResult
 from mqlab.trace.events.broker import MessageSendAnswered, MessageSendReceived
 
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
     SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
-Answer = RemotingCommand | Future[RemotingCommand | None]
 
 CONSUMER_SEND_MSG_BACK = int(RequestCode.CONSUMER_SEND_MSG_BACK)
 SEND_BATCH_MESSAGE = int(RequestCode.SEND_BATCH_MESSAGE)
@@ -87,7 +85,7 @@ class SendMessageProcessor(RequestProcessor):
         """
         return "" if self._store.is_os_page_cache_busy() or self._store.config.broker_role is BrokerRole.SLAVE else None
 
-    def process_request(self, channel: Channel, request: RemotingCommand) -> Answer:
+    def process_request(self, channel: Channel, request: RemotingCommand) -> WhenPut:
         """Check, store and answer."""
         if request.code == CONSUMER_SEND_MSG_BACK:
             return self._send_back.process_request(channel, request)
@@ -133,7 +131,7 @@ class SendMessageProcessor(RequestProcessor):
         header: SendHeader,
         properties: dict[str, str],
         topic_config: TopicConfig,
-    ) -> Answer:
+    ) -> WhenPut:
         topic = header.topic
         queue_id = header.queue_id
         properties.pop("POP_CK", None)
@@ -229,14 +227,15 @@ class SendMessageProcessor(RequestProcessor):
         header: SendHeader,
         properties: dict[str, str],
         topic_config: TopicConfig,
-    ) -> Answer:
+    ) -> WhenPut:
         topic = header.topic
         if len(topic) > TOPIC_MAX_LENGTH:
             raise RequestError(ResponseCode.MESSAGE_ILLEGAL, f"message topic length too long {len(topic)}")
         if topic.startswith(RETRY_GROUP_TOPIC_PREFIX):
             raise RequestError(ResponseCode.MESSAGE_ILLEGAL, f"batch request does not support retry group {topic}")
+        stays_whole = is_batch_cq(topic_config.attributes) and "UNIQ_KEY" in properties
         inner = self._inner(channel, request, header, properties, topic_config, topic, header.queue_id)
-        if not is_batch_cq(topic_config.attributes):
+        if not stays_whole:
             return answer_when_put(self._store.put_messages(inner), THE_ANSWER, self._answer, request, inner)
         inner.sys_flag |= MessageSysFlag.NEED_UNWRAP | MessageSysFlag.INNER_BATCH
         properties["INNER_NUM"] = str(len(decode_batch(inner.body)))

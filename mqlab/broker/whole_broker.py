@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mqlab.broker.broker_parts import BrokerParts
 
 if TYPE_CHECKING:
+    from mqlab.broker.coldctr.cold_data_control import ColdDataControl
     from mqlab.broker.pop.pop_parts import PopParts
     from mqlab.broker.pull_message_processor import PullMessageProcessor
     from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
@@ -27,6 +28,11 @@ class WholeBroker(BrokerParts):
     def transactions(self) -> TransactionServices:
         """The parts of transactions, made and started now if nobody has needed them before."""
         raise NotImplementedError(f"{type(self).__name__} must define transactions")
+
+    @property
+    def cold_data_control(self) -> ColdDataControl:
+        """Who holds readers of old messages back, made and started now if nobody has needed it before."""
+        raise NotImplementedError(f"{type(self).__name__} must define cold_data_control")
 
     @property
     def pop(self) -> PopParts:

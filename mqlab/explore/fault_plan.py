@@ -20,6 +20,8 @@ Plan = tuple[str, ...]
 
 MOST_FAULTS = 4
 MOST_DELAY_MS = 3_000
+MOST_SLOW_MS = 2_000
+"""Two puts on such a disk are over the second from which the page cache counts as busy."""
 MOST_FREE_BYTES = 16_384
 """What a full disk may have left: it ends within a message, within a batch, or after some."""
 MOST_DRIFT_PPM = 50_000
@@ -138,6 +140,8 @@ class _Drawing:
                 return f" by {self._choose('free', MOST_FREE_BYTES)}"
             case "delay":
                 return f" by {1 + self._choose('delay', MOST_DELAY_MS)}ms"
+            case "slow_disk":
+                return f" by {1 + self._choose('slow', MOST_SLOW_MS)}ms"
         return ""
 
     def _pair(self, point: str) -> tuple[str, str] | None:

@@ -30,6 +30,8 @@ class FaultTimes:
             "LinkDelayed": self._delayed,
             "DiskHung": lambda row: self._begin("hung", row[FIRST_FIELD], row),
             "DiskUnhung": lambda row: self._end("hung", row[FIRST_FIELD], row),
+            "DiskSlowed": lambda row: self._begin("slow", row[FIRST_FIELD], row),
+            "DiskQuick": lambda row: self._end("slow", row[FIRST_FIELD], row),
             "ClockDrifted": self._drifted,
             "ActionTaken": self._acted,
         }

@@ -25,6 +25,8 @@ class NamesrvConfig:
     scan_not_active_broker_interval: int = 5_000
     default_broker_channel_expired_time: int = 120_000
     un_register_broker_queue_capacity: int = 3_000
+    notify_min_broker_id_changed: bool = False
+    """Tell the brokers of a group when another one of them has the smallest id."""
     default_thread_pool_nums: int = 16
     default_thread_pool_queue_capacity: int = 10_000
     client_request_thread_pool_nums: int = 8

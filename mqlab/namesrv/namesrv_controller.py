@@ -11,12 +11,15 @@ from mqlab.namesrv.kv_config_manager import KVConfigManager
 from mqlab.namesrv.namesrv_config import NamesrvConfig
 from mqlab.namesrv.route_info_manager import RouteInfoManager
 from mqlab.protocol.codes import RequestCode
-from mqlab.remoting import RemotingServer, RemotingServerConfig
+from mqlab.protocol.command import RemotingCommand
+from mqlab.remoting import RemotingClient, RemotingServer, RemotingServerConfig
 
 if TYPE_CHECKING:
+    from mqlab.protocol.headers import NotifyMinBrokerIdChangeRequestHeader
     from mqlab.sim import Node, PeriodicTask
 
 SCAN_FIRST_MS = 5_000
+NOTICE_TIMEOUT_MS = 300
 
 
 class NamesrvController:
@@ -42,6 +45,9 @@ class NamesrvController:
             self.config.client_request_thread_pool_queue_capacity,
         )
         self._scan: PeriodicTask | None = None
+        self._remoting_client: RemotingClient | None = None
+        """Made with the first notice to a broker."""
+        self.route_info_manager.send_notice = self._send_notice
 
     @property
     def address(self) -> str:
@@ -72,10 +78,18 @@ class NamesrvController:
             "NSScanExecutorThread",
         )
 
+    def _send_notice(self, address: str, header: NotifyMinBrokerIdChangeRequestHeader) -> None:
+        if self._remoting_client is None:
+            self._remoting_client = RemotingClient(self.node, name="NamesrvRemotingClient")
+        request = RemotingCommand.request(RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE, header)
+        self._remoting_client.invoke_oneway(address, request, NOTICE_TIMEOUT_MS)
+
     def shutdown(self) -> None:
         """Close the port and stop scanning; the routes are forgotten with the process."""
         if self._scan is not None:
             self._scan.cancel()
+        if self._remoting_client is not None:
+            self._remoting_client.shutdown()
         self.remoting_server.shutdown()
         self.default_executor.close()
         self.client_request_executor.close()

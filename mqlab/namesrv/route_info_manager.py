@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mqlab.namesrv.batch_unregistration_service import BatchUnregistrationService, UnregisterBroker
 from mqlab.namesrv.broker_report import BrokerAddrInfo, BrokerLiveInfo, BrokerReport, RegisterBrokerResult
+from mqlab.protocol.headers.namesrv import NotifyMinBrokerIdChangeRequestHeader
 from mqlab.protocol.route import MASTER_ID, BrokerData, QueueData, TopicRouteData
 from mqlab.protocol.sysflag import PermName
 from mqlab.protocol.topic_config import DataVersion, TopicConfig
@@ -46,6 +48,8 @@ class RouteInfoManager:
         self.cluster_addr_table: dict[str, dict[str, None]] = {}
         self.broker_live_table: dict[BrokerAddrInfo, BrokerLiveInfo] = {}
         self.filter_server_table: dict[BrokerAddrInfo, list[str]] = {}
+        self.send_notice: Callable[[str, NotifyMinBrokerIdChangeRequestHeader], None] | None = None
+        """How a notice of the smallest broker id goes to the broker at an address; None sends none."""
         self.unregister_service = BatchUnregistrationService(
             node, config.un_register_broker_queue_capacity, self.unregister_brokers
         )
@@ -69,6 +73,7 @@ class RouteInfoManager:
             self.broker_addr_table[report.broker_name] = broker
         broker.enable_acting_master = bool(report.enable_acting_master)
         addresses = broker.broker_addrs
+        is_smaller = bool(addresses) and report.broker_id < min(addresses)
         for broker_id in [i for i, addr in addresses.items() if addr == report.broker_addr and i != report.broker_id]:
             del addresses[broker_id]
         if self._holder_is_newer(report, addresses.get(report.broker_id)):
@@ -80,6 +85,8 @@ class RouteInfoManager:
         if self._speaks_for_topics(report, addresses):
             self._take_topics(report, first)
         self._note_alive(report, channel)
+        if is_smaller:
+            self._notify_min_broker_id_changed(addresses, None, report.ha_server_addr)
         if self._node.hooks.on:
             self._node.hooks.emit(
                 BrokerRegistered(
@@ -205,6 +212,7 @@ class RouteInfoManager:
         """Take these brokers out of all tables; what was unregistered already is passed over."""
         removed: list[str] = []
         reduced: list[str] = []
+        without_smallest: dict[str, str] = {}
         for request in requests:
             info = BrokerAddrInfo(request.cluster_name, request.broker_addr)
             self.broker_live_table.pop(info, None)
@@ -212,6 +220,7 @@ class RouteInfoManager:
             broker = self.broker_addr_table.get(request.broker_name)
             if broker is None or request.broker_addr not in broker.broker_addrs.values():
                 continue
+            was_smallest = request.broker_id == min(broker.broker_addrs)
             for broker_id in [i for i, addr in broker.broker_addrs.items() if addr == request.broker_addr]:
                 del broker.broker_addrs[broker_id]
             if self._node.hooks.on:
@@ -226,10 +235,32 @@ class RouteInfoManager:
                 )
             if broker.broker_addrs:
                 reduced.append(request.broker_name)
+                if was_smallest:
+                    without_smallest[request.broker_name] = request.broker_addr
             else:
                 removed.append(request.broker_name)
                 self._forget_broker_name(request.cluster_name, request.broker_name)
         self._clean_topics(removed, reduced)
+        for broker_name, offline_addr in without_smallest.items():
+            left = self.broker_addr_table.get(broker_name)
+            if left is not None and left.enable_acting_master:
+                self._notify_min_broker_id_changed(left.broker_addrs, offline_addr, None)
+
+    def _notify_min_broker_id_changed(
+        self, addresses: dict[int, str], offline_addr: str | None, ha_addr: str | None
+    ) -> None:
+        """Tell the brokers of a group who has the smallest id now: all of them when one has left or is alone, else all
+        others.
+
+        Java: org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager.notifyMinBrokerIdChanged.
+        """
+        if not self._config.notify_min_broker_id_changed or self.send_notice is None:
+            return
+        smallest = min(addresses)
+        notice = NotifyMinBrokerIdChangeRequestHeader(smallest, None, addresses[smallest], offline_addr, ha_addr)
+        for broker_id, addr in sorted(addresses.items()):
+            if offline_addr is not None or len(addresses) == 1 or broker_id != smallest:
+                self.send_notice(addr, notice)
 
     def _forget_broker_name(self, cluster_name: str, broker_name: str) -> None:
         del self.broker_addr_table[broker_name]

@@ -19,6 +19,7 @@ _SPELLED = {
     "pop_consumer_kv_service_enable": "popConsumerKVServiceEnable",
     "pop_consumer_kv_service_init": "popConsumerKVServiceInit",
     "pop_consumer_kv_service_log": "popConsumerKVServiceLog",
+    "use_pid_cold_ctr_strategy": "usePIDColdCtrStrategy",
     "skip_when_ck_re_put_reach_max_times": "skipWhenCKRePutReachMaxTimes",
 }
 

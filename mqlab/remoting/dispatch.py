@@ -166,7 +166,10 @@ class RemotingDispatch(RemotingCalls):
             self._answer(channel, request, future.result())
 
     async def _answer_coroutine(
-        self, channel: Channel, request: RemotingCommand, coroutine: Coroutine[object, object, RemotingCommand | None]
+        self,
+        channel: Channel,
+        request: RemotingCommand,
+        coroutine: Coroutine[object, object, RemotingCommand | Future[RemotingCommand | None] | None],
     ) -> None:
         try:
             response = await coroutine
@@ -175,7 +178,15 @@ class RemotingDispatch(RemotingCalls):
         except Exception as error:  # noqa: BLE001  # whatever a processor raises becomes its answer
             self._answer_error(channel, request, error)
         else:
-            self._answer(channel, request, response)
+            if isinstance(response, Future):
+                self._answer_when_done(channel, request, response)
+            else:
+                self._answer(channel, request, response)
+
+    def _answer_when_done(
+        self, channel: Channel, request: RemotingCommand, future: Future[RemotingCommand | None]
+    ) -> None:
+        future.add_done_callback(lambda done: self._answer_later(channel, request, done))
 
     def _answer_error(self, channel: Channel, request: RemotingCommand, error: Exception) -> None:
         """Let an error be the answer, which no hook sees: a processor's, or that of a hook."""

@@ -12,7 +12,12 @@ from mqlab.sim import Future
 if TYPE_CHECKING:
     from mqlab.remoting.channel import Channel
 
-Processed = RemotingCommand | None | Future[RemotingCommand | None] | Coroutine[Any, Any, RemotingCommand | None]
+Processed = (
+    RemotingCommand
+    | None
+    | Future[RemotingCommand | None]
+    | Coroutine[Any, Any, RemotingCommand | Future[RemotingCommand | None] | None]
+)
 """An answer now, none (answered elsewhere), or one that comes later; a coroutine keeps its thread meanwhile."""
 
 

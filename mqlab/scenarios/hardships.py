@@ -43,6 +43,7 @@ OF_BROKERS = ("power_off", "crash", "hang_disk", "fill_disk", "freeze")
 OF_MAINTENANCE = ("fill_disk", "hang_disk", "crash", "cut")
 MOSTLY_POWER = ("power_off", "power_off", "power_off", "crash", "hang_disk", "fill_disk")
 """A kind that stands three times is drawn three times as often."""
+OF_SLOWNESS = ("slow_disk", "slow_disk", "slow_disk", "crash", "power_off")
 OF_SILENCE = ("freeze", "partition", "cut")
 TWINS = ("Aa", "BB")
 """Two tags whose hash codes in Java are the same, so that the broker cannot tell them apart."""
@@ -93,6 +94,29 @@ async def many_files(
     spawn_sending(producer, messages=messages, every_ms=every_ms, size=size, delay_levels=levels)
     consumer = new_reader(lab)
     consumer.register_message_listener(reader(consumer, 500, looks=False))
+    await consumer.start()
+
+
+@scenario("slow-disks", seconds=30, faults=OF_SLOWNESS)
+async def slow_disks(
+    lab: Lab, *, messages: int = 200, every_ms: int = 80, size: int = 700, delayed: bool = True, flush: AnyFlush = "any"
+) -> None:
+    """Two brokers that keep nothing in memory get slow disks: puts wait for the lock of the log, pulls for what they
+    read, and while a put takes over a second the broker is busy.
+    """
+    flush = drawn_flush(lab, flush)
+    lab.name_server()
+    for _ in range(2):
+        lab.broker(flush_disk_type=flush, access_message_in_memory_max_ratio=0)
+    lab.create_topic(TOPIC, 2)
+    levels = (0, 0, 1) if delayed else (0,)
+    for number in range(2):
+        producer = lab.producer(f"shop-{number + 1}")
+        await producer.start()
+        spawn_sending(producer, messages=messages // 2, every_ms=2 * every_ms, size=size, delay_levels=levels)
+        producer.node.spawn(_send_bursts(producer, messages // 4, every_ms), "bursts")
+    consumer = new_reader(lab)
+    consumer.register_message_listener(reader(consumer, looks=False))
     await consumer.start()
 
 

@@ -126,7 +126,9 @@ _LAB_OPTIONS = ("wire", "history", "overrides", "policy", "tie_is_choice")
 _SCENARIOS: dict[str, Scenario] = {}
 
 
-WITHOUT_POWER_CUTS = tuple(verb for verb, kind in FAULTS.items() if kind.drawn_for and verb != "power_off")
+WITHOUT_POWER_CUTS = tuple(
+    verb for verb, kind in FAULTS.items() if kind.drawn_for and not kind.only_named and verb != "power_off"
+)
 """What a scenario bears whose tasks expect that any call may fail."""
 
 MACHINES = frozenset((

@@ -15,7 +15,7 @@ from typing import Protocol
 from mqlab.errors import MqlabError
 from mqlab.sim.future import Future
 from mqlab.sim.memory_file import PAGE_BYTES, File, MemoryFile
-from mqlab.sim.traps import sleep_us
+from mqlab.sim.traps import sleep_us, wait_at_most
 
 __all__ = ["PAGE_BYTES", "Disk", "DiskFull", "File", "MemoryDisk", "MemoryFile", "Paths"]
 
@@ -97,12 +97,26 @@ class Disk(Protocol):
         """Wait as long as a flush takes."""
         ...
 
+    @property
+    def slow_us(self) -> int:
+        """How long a write or a read takes that the page cache cannot do alone; 0 on a disk that is quick."""
+        ...
+
+    async def crawl(self) -> None:
+        """Wait as long as such a write or read takes."""
+        ...
+
+    def tell_of_speed(self, changed: Callable[[], None]) -> None:
+        """Call back when the disk gets slow or quick; this is told instead of whoever was told before."""
+        ...
+
 
 class MemoryDisk:
     """The simulated disk of one machine: a tree of sparse files, with a capacity and a page cache.
 
     Set `capacity_bytes` to let writes end in DiskFull, `flush_us` to let a flush take time; `hang()` stops flushes
-    until `unhang()`. `now_ms` is the machine's clock, used for the files' times of change.
+    until `unhang()`, `set_slow(us)` makes flushes slow and what a store does beside its page cache. `now_ms` is the
+    machine's clock, used for the files' times of change.
     """
 
     def __init__(self, name: str, now_ms: Callable[[], int]) -> None:
@@ -111,7 +125,10 @@ class MemoryDisk:
         self.capacity_bytes: int | None = None
         self.used_bytes = 0
         self.flush_us = 0
+        self.slow_us = 0
         self._hung: Future[None] | None = None
+        self._quick: Future[None] | None = None
+        self._speed_changed: Callable[[], None] | None = None
         self._files: dict[str, MemoryFile] = {}
         self._folders: dict[str, list[str]] = {"": []}
 
@@ -277,14 +294,37 @@ class MemoryDisk:
     @property
     def is_slow(self) -> bool:
         """Does a flush take time now? Then `await settle()` before it."""
-        return self.flush_us > 0 or self._hung is not None
+        return self.flush_us > 0 or self._hung is not None or self.slow_us > 0
 
     async def settle(self) -> None:
-        """Wait as long as a flush takes: until the disk answers, and `flush_us`."""
+        """Wait as long as a flush takes: until the disk answers, `flush_us`, and as long as it is slow."""
         while self._hung is not None:
             await self._hung
         if self.flush_us:
             await sleep_us(self.flush_us)
+        await self.crawl()
+
+    def set_slow(self, us: int) -> None:
+        """Let every flush take `us` longer from now on, and every write into a commit log and read of old messages take
+        `us`; 0 ends it, also for what is under way.
+        """
+        self.slow_us = us
+        over, self._quick = self._quick, Future(f"the disk of {self.name} to be quick again") if us else None
+        if over is not None:
+            over.set_result(None)
+        if self._speed_changed is not None:
+            self._speed_changed()
+
+    async def crawl(self) -> None:
+        """Wait as long as a write or a read takes that the page cache cannot do alone: `slow_us`, or until the disk's
+        speed is another.
+        """
+        if self._quick is not None:
+            await wait_at_most(self._quick, self.slow_us)
+
+    def tell_of_speed(self, changed: Callable[[], None]) -> None:
+        """Call back when the disk gets slow or quick; this is told instead of whoever was told before."""
+        self._speed_changed = changed
 
     # -- in and out -------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ from mqlab.sim.life import Life
 from mqlab.trace.events.world import (
     ClockDrifted,
     DiskHung,
+    DiskQuick,
+    DiskSlowed,
     DiskUnhung,
     LinkCut,
     LinkDelayed,
@@ -43,7 +45,7 @@ class FaultKind(NamedTuple):
     one of NODE, DIRECTION, PAIR and GROUPS, or "" for what is no part of schedules. `amount`: the argument that stands
     behind "by". `undo`: the verb that ends it after "for", with the arguments `undone`. `drawn_for`: which processes a
     plan draws it for, "all" or "brokers", or "" for what is not drawn. `holds`: what of a machine it holds meanwhile,
-    so that no other fault is drawn for that.
+    so that no other fault is drawn for that. `only_named`: plans draw it only for scenarios that name it.
     """
 
     do: Callable[..., None]
@@ -54,6 +56,7 @@ class FaultKind(NamedTuple):
     undone: Mapping[str, Any] = MappingProxyType({})
     drawn_for: str = ""
     holds: str = "process"
+    only_named: bool = False
 
     def __call__(self, world: World, *arguments: Any, **named: Any) -> None:
         """Do it to the world."""
@@ -272,6 +275,21 @@ def unhang_disk(world: World, node: str) -> None:
     if disk.is_hung:
         _emit(world, DiskUnhung(node))
         disk.unhang()
+
+
+@_fault(
+    "slow the disk of {node} down by {ms} ms", NODE, amount="ms", undo="slow_disk", undone={"ms": 0},
+    drawn_for="brokers", holds="disk", only_named=True,
+)
+def slow_disk(world: World, node: str, ms: float) -> None:
+    """Let a machine's disk be slow, also after a restart: each flush of a store takes `ms` longer, and what the page
+    cache cannot do alone takes `ms` - a put holds the lock of the commit log, and who pulls old messages waits; 0 ends
+    it, also for what is under way.
+    """
+    disk, slow_us = find_node(world, node).disk, round(ms * 1_000)
+    if slow_us != disk.slow_us:
+        _emit(world, DiskSlowed(node, slow_us) if slow_us else DiskQuick(node))
+        disk.set_slow(slow_us)
 
 
 @_fault(

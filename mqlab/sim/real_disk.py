@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import OrderedDict
+from collections.abc import Callable
 
 from mqlab.errors import LearnerError
 from mqlab.sim.disk import DiskFull, Paths
@@ -81,6 +82,7 @@ class RealDisk:
     """
 
     is_slow = False
+    slow_us = 0
 
     def __init__(self, root: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self._descriptors: OrderedDict[str, int] = OrderedDict()
@@ -237,3 +239,9 @@ class RealDisk:
 
     async def settle(self) -> None:
         """Nothing to wait for: a real flush takes its real time."""
+
+    async def crawl(self) -> None:
+        """Nothing to wait for, either."""
+
+    def tell_of_speed(self, changed: Callable[[], None]) -> None:
+        """There is nothing to tell: how quick a real disk is, nobody sets."""

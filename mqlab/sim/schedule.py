@@ -4,6 +4,7 @@ at 12.5s: partition broker-a | broker-b for 3s
 at 20s: freeze consumer-1 for 130s
 at 25s: hang_disk broker-a for 2s
 at 27s: fill_disk broker-a by 4096 for 1s
+at 28s: slow_disk broker-a by 1200ms for 5s
 at 30s: power_off broker-a
 at 31s: restart broker-a
 at 40s: delay producer-1 > broker-a by 250ms for 5s
@@ -87,7 +88,8 @@ def _one_node(verb: str, rest: str, amount: str) -> dict[str, Any]:
         raise LearnerError(f"{verb} needs the name of one node, not {rest!r}", f"at 3s: {verb} broker-a")
     arguments: dict[str, Any] = {"node": rest}
     if amount:
-        arguments[FAULTS[verb].amount] = _whole_number(amount)
+        unit = FAULTS[verb].amount
+        arguments[unit] = parse_time_us(amount) / 1_000 if unit == "ms" else _whole_number(amount)
     return arguments
 
 

@@ -17,11 +17,15 @@ from mqlab.store.mapped_file import MappedFile
 from mqlab.store.message_store_config import BATCH_CQ_STORE_UNIT_SIZE
 
 BATCH_ENTRY = struct.Struct(">qiqqqhii")
+_BASE_INDEX = 28
 _NO_COMPACTED_OFFSET = -1
 
 
 class BatchConsumeQueue(ConsumeQueue):
     """One queue of a topic whose batches stay whole (org.apache.rocketmq.store.queue.BatchConsumeQueue).
+
+    As in RocketMQ a message that comes alone gets a queue offset and no entry: it lies in the commit log, and nobody
+    will ever get it. An offset for which there is no entry is answered with the batch before it.
 
     Differs from RocketMQ: the last entry is read when the end of the queue is asked for, no cache of offsets is kept.
     """
@@ -34,7 +38,7 @@ class BatchConsumeQueue(ConsumeQueue):
     def put(self, request: DispatchRequest, address: int | None = None) -> None:
         """Add the entry of a batch; one that the queue already knows is passed over. There are no addresses here."""
         end = request.commit_log_offset + request.msg_size
-        if end <= self.max_physic_offset:
+        if not request.batch_size or end <= self.max_physic_offset:
             return
         last = self.mapped_file_queue.last_for_append()
         entry = BATCH_ENTRY.pack(
@@ -43,7 +47,7 @@ class BatchConsumeQueue(ConsumeQueue):
             request.tags_code,
             request.store_timestamp,
             request.consume_queue_offset,
-            request.batch_size or 1,
+            request.batch_size,
             _NO_COMPACTED_OFFSET,
             0,
         )
@@ -52,9 +56,9 @@ class BatchConsumeQueue(ConsumeQueue):
 
     @property
     def min_offset_in_queue(self) -> int:
-        """The queue offset of the first message of the first batch that is still there."""
+        """The queue offset of the first message of the first batch that is still there; -1 in a queue that is empty."""
         unit = self.offset_of_unit(self.min_logic_offset // self.unit_size)
-        return unit.queue_offset if unit is not None else self.max_offset_in_queue
+        return unit.queue_offset if unit is not None else self.max_offset_in_queue or -1
 
     @property
     def max_offset_in_queue(self) -> int:
@@ -77,23 +81,38 @@ class BatchConsumeQueue(ConsumeQueue):
         return [(entry[3], entry[4]) for entry in entries]
 
     def iterate_from(self, queue_offset: int, count: int) -> Iterator[CqUnit] | None:
-        """At most `count` entries, from the one that holds `queue_offset`; None when it is not there."""
-        low, high = self.min_logic_offset // self.unit_size, self.mapped_file_queue.max_offset // self.unit_size
-        while low < high:
-            middle = (low + high) // 2
-            unit = self.offset_of_unit(middle)
-            if unit is None or unit.queue_offset + unit.batch_num <= queue_offset:
-                low = middle + 1
-            else:
-                high = middle
-        first = self.offset_of_unit(low)
-        if first is None or not first.queue_offset <= queue_offset < first.queue_offset + first.batch_num:
+        """At most `count` entries to the end of the file, from the last one that begins at or before `queue_offset`;
+        None where there is none, and behind the end of the queue.
+        """
+        if queue_offset >= self.max_offset_in_queue:
             return None
-        file = self.mapped_file_queue.find(low * self.unit_size)
-        assert file is not None
-        position = low * self.unit_size - file.file_from_offset
-        data = file.file.read(position, min(count * self.unit_size, file.wrote_position - position))
-        return (_unit(entry) for entry in BATCH_ENTRY.iter_unpack(data))
+        for file in reversed(self.mapped_file_queue.mapped_files):
+            last = file.wrote_position // self.unit_size - 1
+            if last >= 0 and self._base(file, 0) <= queue_offset:
+                first = self._find(file, last, queue_offset)
+                size = min(count, last + 1 - first) * self.unit_size
+                data = file.file.read(first * self.unit_size, size)
+                return (_unit(entry) for entry in BATCH_ENTRY.iter_unpack(data))
+        return None
+
+    def _find(self, file: MappedFile, last: int, queue_offset: int) -> int:
+        """The last entry of a file that begins at or before a queue offset, as the first one does."""
+        low, high = 0, last
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._base(file, middle) <= queue_offset:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def _base(self, file: MappedFile, unit_no: int) -> int:
+        """The queue offset of the first message of an entry."""
+        return int.from_bytes(file.file.read(unit_no * self.unit_size + _BASE_INDEX, 8), "big", signed=True)
+
+    def roll_next_file(self, queue_offset: int) -> int:
+        """Always 0: batches are not counted in files."""
+        return 0
 
     def _recover_file(self, file: MappedFile) -> int:
         wrote = 0

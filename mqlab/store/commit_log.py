@@ -24,8 +24,9 @@ from mqlab.trace.events.store import CommitLogFileCreated
 class CommitLog:
     """The log of all messages (org.apache.rocketmq.store.CommitLog).
 
-    Differs from RocketMQ: a world plays one slice at a time, so there is no put lock; `begin_time_in_lock_ms` exists
-    for faults that let a put hang. The file after the one in use is made ahead, as AllocateMappedFileService does.
+    Differs from RocketMQ: a world plays one slice at a time, so there is no put lock but on a slow disk;
+    `begin_time_in_lock_ms` is when the put that holds it got it (machine's clock), 0 while nobody does. The file after
+    the one in use is made ahead, as AllocateMappedFileService does.
     """
 
     def __init__(self, disk: Disk, hooks: Hooks, config: MessageStoreConfig, delays_ms: tuple[int, ...]) -> None:

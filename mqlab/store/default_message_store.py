@@ -67,6 +67,8 @@ class DefaultMessageStore(WritableStore):
         # Made empty by RocketMQ's way of replacing a file, and never removed.
         self.disk.write_bytes(path("abort.bak"), b"", flush=True)
         self.services = services
+        self.disk.tell_of_speed(self.follow_disk)
+        self.follow_disk()
         self.is_shutdown = False
         services.start()
 

@@ -15,7 +15,6 @@ from mqlab.protocol.sysflag import MessageSysFlag
 
 RMQ_SYS_SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 
-INNER_BATCH_FLAGS = MessageSysFlag.INNER_BATCH | MessageSysFlag.NEED_UNWRAP
 
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -101,9 +100,12 @@ def _as_int(text: str | None) -> int:
         return 0
 
 
-def inner_num(sys_flag: int, properties: dict[str, str]) -> int:
-    """How many messages an inner batch holds; 0 for a message that is none."""
-    return _as_int(properties.get("INNER_NUM")) if sys_flag & INNER_BATCH_FLAGS else 0
+def inner_num(properties: dict[str, str]) -> int:
+    """How many messages an inner batch holds; 0 for a message that is none.
+
+    Java: org.apache.rocketmq.store.CommitLog.setBatchSizeIfNeeded.
+    """
+    return _as_int(properties["INNER_NUM"]) if "INNER_NUM" in properties and "INNER_BASE" in properties else 0
 
 
 def request_of(message: MessageExt, delays_ms: tuple[int, ...]) -> DispatchRequest:
@@ -118,7 +120,7 @@ def request_of(message: MessageExt, delays_ms: tuple[int, ...]) -> DispatchReque
         message.store_timestamp,
         message.queue_offset,
         message.sys_flag,
-        inner_num(message.sys_flag, properties),
+        inner_num(properties),
         properties,
     )
 

@@ -65,8 +65,8 @@ class MessageStoreConfig:
     """Settings of a store (org.apache.rocketmq.store.config.MessageStoreConfig).
 
     Sizes are bytes, times ms unless the name says otherwise. `store_path_root_dir` is a path on the node's disk; an
-    empty one is the disk's root. For a member of an enumeration its name can be given. Settings of parts that mqlab
-    does not have yet are absent.
+    empty one is the disk's root. For a member of an enumeration its name can be given. Settings of parts that are
+    not here are absent.
     """
 
     store_path_root_dir: str = "store"
@@ -126,6 +126,10 @@ class MessageStoreConfig:
     max_transfer_count_on_message_in_disk: int = 8
     access_message_in_memory_max_ratio: int = 40
     """Percent of the machine's memory that the newest messages are taken to lie in."""
+    cold_data_flow_control_enable: bool = False
+    """Hold groups back that read much of what no longer lies in memory."""
+    access_message_in_memory_hot_ratio: int = 26
+    """Percent of the machine's memory behind which a message counts as cold then."""
     max_filter_message_size: int = 16_000
     """Bytes of queue entries that one pull looks at."""
     timer_wheel_enable: bool = True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mqlab.protocol.properties import PROPERTIES_MAX_BYTES
 from mqlab.protocol.sysflag import MessageSysFlag
-from mqlab.store.dispatch_request import INNER_BATCH_FLAGS
 from mqlab.store.put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
 
 TOPIC_MAX = 127
@@ -37,8 +36,13 @@ def check_message(message: MessageExtBrokerInner) -> PutMessageResult | None:
 
 
 def check_inner_batch(message: MessageExtBrokerInner, is_batch_queue: bool) -> PutMessageResult | None:
-    """The refusal of a whole batch for a topic that keeps single messages (HookUtils.checkInnerBatch)."""
-    if message.sys_flag & INNER_BATCH_FLAGS and not is_batch_queue:
+    """The refusal of a whole batch for a topic that keeps single messages, and of what only looks like one
+    (HookUtils.checkInnerBatch).
+    """
+    if not message.sys_flag & MessageSysFlag.INNER_BATCH:
+        if "INNER_NUM" in message.properties:
+            return refused(PutMessageStatus.MESSAGE_ILLEGAL, "it has INNER_NUM, and is no whole batch")
+    elif not is_batch_queue:
         return refused(PutMessageStatus.MESSAGE_ILLEGAL, "a whole batch needs a topic with queue.type=BatchCQ")
     return None
 

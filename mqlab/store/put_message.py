@@ -7,6 +7,7 @@ from enum import Enum
 from mqlab.protocol.message import MessageExt
 from mqlab.protocol.message_id import create_message_id
 from mqlab.protocol.properties import encode_properties
+from mqlab.sim.future import Future
 
 
 class PutMessageStatus(Enum):
@@ -141,3 +142,15 @@ class PutMessageResult:
     def __repr__(self) -> str:
         where = f" at {self.wrote_offset}, queue offset {self.logics_offset}" if self.wrote_bytes else ""
         return f"<PutMessageResult {self.status.value}{where}{': ' + self.remark if self.remark else ''}>"
+
+
+class PendingPut(Future[PutMessageResult]):
+    """The result of a put that waits for the lock of the commit log, as on a slow disk. Its thread waits with it until
+    `appended`, but not for a flush.
+    """
+
+    __slots__ = ("appended",)
+
+    def __init__(self) -> None:
+        super().__init__("the result of a put that waits for the lock")
+        self.appended: Future[None] = Future("the lock of the commit log")

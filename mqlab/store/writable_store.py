@@ -23,6 +23,7 @@ from mqlab.trace.events.store import MessageStored, PutRefused
 
 if TYPE_CHECKING:
     from mqlab.sim.node import Node
+    from mqlab.store.put_message_lock import PutMessageLock
     from mqlab.store.services import StoreServices
 
 PutMessageHook = Callable[[MessageExtBrokerInner], PutMessageResult | None]
@@ -36,16 +37,21 @@ Java: org.apache.rocketmq.store.CommitLog.handleHA.
 
 _SHORT_TOPIC = TOPIC_MAX // 3
 _SHORT_PROPERTIES = 32767 // 3
-_TRANSACTION_BITS = 0xC
-_COMMIT = 0x8
+_PREPARED = 0x4
+"""The bit of a message that is prepared, and of one that is rolled back: nobody may pull either."""
+_INNER_BATCH = 0x80
+_SHUT_DOWN = "the store is shut down"
+_NEVER_UNLOCKED_MS = 10_000_000
+"""From then on RocketMQ takes the time at which the lock was taken for that of a lock which nobody holds."""
 
 
 class WritableStore(ReadableStore):
     """A store that messages are put into: the part of DefaultMessageStore and CommitLog that writes.
 
     `put_message_hooks` see each message before it is stored; `handle_ha`, if there is any, may let the answer to a put
-    wait for replicas. Differs from RocketMQ: a put is one step of the world, so no lock is held; it leaves a dispatch
-    request in `commit_log.requests`, so that its bytes need not be read again.
+    wait for replicas. Differs from RocketMQ: a put is one step of the world, so there is a lock only while the disk is
+    slow (`put_message_lock`); it leaves a dispatch request in `commit_log.requests`, so that its bytes need not be read
+    again.
     """
 
     def __init__(
@@ -60,44 +66,62 @@ class WritableStore(ReadableStore):
         self.put_message_hooks: list[PutMessageHook] = []
         self.handle_ha: HandleHA | None = None
         self.services: StoreServices | None = None
+        self.put_message_lock: PutMessageLock | None = None
+        """Where puts wait for each other while the disk is slow; else there is none."""
         self.is_shutdown = True
         self._now_ms = node.now_ms
         self._batch_keys: set[tuple[str, int]] = set()
 
     # -- putting ----------------------------------------------------------------------------------------------------
 
-    def put_message(self, message: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
-        """Store a message; a Future when the answer has to wait for a flush.
+    def put_message(
+        self, message: MessageExtBrokerInner, locked_ms: int = 0
+    ) -> PutMessageResult | Future[PutMessageResult]:
+        """Store a message; a Future when the answer has to wait for a flush, or for the lock of a slow disk's log.
 
         The message gets its store time, queue offset and commit-log offset. What is not stored has a status that says
-        why.
+        why. `locked_ms` is for who has waited for the lock: when it got it; the message was looked at before.
         """
+        hooks = self.put_message_hooks
         if (
             self.is_shutdown
             or self.running_flags.bits & NO_PUT
             or self.config.broker_role is SLAVE
-            or self.commit_log.begin_time_in_lock_ms
+            or self.put_message_lock is not None
             or len(message.topic) > _SHORT_TOPIC
         ):
-            refusal = self._unavailable() or check_message(message)
+            if not locked_ms:
+                refusal = self._unavailable() or check_message(message)
+            else:
+                refusal = refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, _SHUT_DOWN) if self.is_shutdown else None
             if refusal is not None:
                 return self._refuse(message, refusal)
-        for hook in self.put_message_hooks:
+            if locked_ms:
+                hooks = []
+            elif self.put_message_lock is not None:
+                refusal = self._ask_hooks(message)
+                return refusal or self.put_message_lock.put(message, self.put_message)
+        for hook in hooks:
             refusal = hook(message)
             if refusal is not None:
                 return self._refuse(message, refusal)
-        topic, body = message.topic, message.body
+        topic, body, sys_flag = message.topic, message.body, message.sys_flag
         key = topic, message.queue_id
         offsets = self.consume_queue_store.topic_queue_table
         queue_offset = offsets.get(key, -1)
         if queue_offset < 0:
             queue_offset = self._first_offset(key)
         batch_size = 0
-        if key in self._batch_keys or message.sys_flag & 0xC0 or body is None:
+        if (
+            key in self._batch_keys
+            or sys_flag & _INNER_BATCH
+            or body is None
+            or "INNER_NUM" in message.properties
+        ):
             refusal = check_message(message) or check_inner_batch(message, key in self._batch_keys)
             if refusal is not None:
                 return self._refuse(message, refusal)
-            if key in self._batch_keys:
+            if sys_flag & _INNER_BATCH:
                 batch_size = self._mark_inner_batch(message, queue_offset)
         properties = message.properties_string
         if properties is None:
@@ -106,12 +130,10 @@ class WritableStore(ReadableStore):
             refusal = check_sizes(body, properties, self.config.max_message_size)
             if refusal is not None:
                 return self._refuse(message, refusal)
-        sys_flag = message.sys_flag
-        transaction = sys_flag & _TRANSACTION_BITS
-        has_entry = not transaction or transaction == _COMMIT
-        if not has_entry:
+        has_no_entry = sys_flag & _PREPARED
+        if has_no_entry:
             queue_offset = 0
-        store_timestamp = self._now_ms()
+        store_timestamp = locked_ms or self._now_ms()
 
         encode = partial(encode_message, message, properties, queue_offset, store_timestamp)
         try:
@@ -119,13 +141,20 @@ class WritableStore(ReadableStore):
         except (DiskFull, RecordTooLarge) as problem:
             return self._not_appended(message, problem)
         self._announce(message, queue_offset, wrote_offset, size, store_timestamp, batch_size)
-        if has_entry:
+        if not has_no_entry:
             offsets[key] = queue_offset + (batch_size or 1)
         assert self.services is not None
         return self.services.handle_disk_flush_and_ha(
             message,
             PutMessageResult(PUT_OK, wrote_offset, size, queue_offset, store_timestamp, message.store_host),
         )
+
+    def _ask_hooks(self, message: MessageExtBrokerInner) -> PutMessageResult | None:
+        for hook in self.put_message_hooks:
+            refusal = hook(message)
+            if refusal is not None:
+                return self._refuse(message, refusal)
+        return None
 
     def _announce(
         self,
@@ -164,15 +193,20 @@ class WritableStore(ReadableStore):
             unique_key = own.get("UNIQ_KEY", "")
             self.hooks.emit(MessageStored(topic, queue_id, queue_offset, commit_log_offset, size, unique_key))
 
-    def put_messages(self, batch: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
+    def put_messages(
+        self, batch: MessageExtBrokerInner, locked_ms: int = 0
+    ) -> PutMessageResult | Future[PutMessageResult]:
         """Store the messages of a batch body (CommitLog.putMessages), each as a record of its own with the batch's
         properties added.
 
-        If one of them does not fit in the file, all go to the next file. The result has the offsets of all.
+        If one of them does not fit in the file, all go to the next file. The result has the offsets of all. `locked_ms`
+        as with `put_message`.
         """
-        refusal = self._unavailable() or check_message(batch) or check_batch(batch, self.config.max_message_size)
+        refusal = self._batch_refusal(batch) if not locked_ms or self.is_shutdown else None
         if refusal is not None:
             return self._refuse(batch, refusal)
+        if self.put_message_lock is not None and not locked_ms:
+            return self.put_message_lock.put(batch, self.put_messages)
         try:
             messages = messages_of_batch(batch)
         except RecordError as problem:
@@ -186,7 +220,7 @@ class WritableStore(ReadableStore):
         first = offsets.get(key, -1)
         if first < 0:
             first = self._first_offset(key)
-        store_timestamp = self._now_ms()
+        store_timestamp = locked_ms or self._now_ms()
         records: list[bytes] = []
 
         def encode(commit_log_offset: int) -> bytes:
@@ -221,6 +255,9 @@ class WritableStore(ReadableStore):
             ),
         )
 
+    def _batch_refusal(self, batch: MessageExtBrokerInner) -> PutMessageResult | None:
+        return self._unavailable() or check_message(batch) or check_batch(batch, self.config.max_message_size)
+
     def _first_offset(self, key: tuple[str, int]) -> int:
         """The queue offset of the first message that this life of the process stores in a queue."""
         if self.consume_queue_store.is_batch(*key):
@@ -231,7 +268,7 @@ class WritableStore(ReadableStore):
         """Note in the message at which queue offset its batch begins; how many messages the batch holds."""
         message.properties["INNER_BASE"] = str(queue_offset)
         message.properties_string = encode_properties(message.properties, DECODED_MAP_CAPACITY)
-        return inner_num(message.sys_flag, message.properties)
+        return inner_num(message.properties)
 
     def append_to_commit_log(self, start_offset: int, data: bytes) -> bool:
         """Store bytes of a master's commit log, as a slave does; False when they do not continue what is there.
@@ -245,7 +282,7 @@ class WritableStore(ReadableStore):
 
     def _unavailable(self) -> PutMessageResult | None:
         if self.is_shutdown:
-            return refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, "the store is shut down")
+            return refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, _SHUT_DOWN)
         if self.config.broker_role is SLAVE:
             return refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, "the broker is a slave")
         if not self.running_flags.is_writeable:
@@ -268,11 +305,21 @@ class WritableStore(ReadableStore):
         return self._refuse(message, refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, str(problem)))
 
     def is_os_page_cache_busy(self) -> bool:
-        """Has a put held the lock for over a second? Only when a fault says so: set
-        `commit_log.begin_time_in_lock_ms`.
+        """Has a put held the lock for over a second? That is so only on a slow disk.
 
-        Java: org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy. Differs from RocketMQ: a put takes no
-        time here, so the lock is held that long only when a fault says so.
+        Java: org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy.
         """
-        begin = self.commit_log.begin_time_in_lock_ms
-        return begin > 0 and self._now_ms() - begin > self.config.os_page_cache_busy_time_out_mills
+        if not self.commit_log.begin_time_in_lock_ms:
+            return False
+        held_ms = self._now_ms() - self.commit_log.begin_time_in_lock_ms
+        return self.config.os_page_cache_busy_time_out_mills < held_ms < _NEVER_UNLOCKED_MS
+
+    def follow_disk(self) -> None:
+        """Let puts wait for each other from now on if the disk is slow; if it is quick, once nobody waits any more."""
+        lock = self.put_message_lock
+        if not self.disk.slow_us:
+            self.put_message_lock = lock if lock is not None and lock.is_held else None
+        elif lock is None:
+            from mqlab.store.put_message_lock import PutMessageLock
+
+            self.put_message_lock = PutMessageLock(self)

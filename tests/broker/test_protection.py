@@ -6,13 +6,17 @@ What a producer makes of each of these answers stands in tests/client/test_send_
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from mqlab.broker import ServiceTimes
+from mqlab.protocol.batch import encode_batch
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.message import Message
+from mqlab.store import MessageExtBrokerInner, PutMessageStatus
 
 BUSY = "broker busy, start flow control for a while"
 
@@ -133,13 +137,16 @@ def test_a_one_way_request_that_waited_too_long_gets_an_answer_that_nobody_waits
 # -- a busy page cache ----------------------------------------------------------------------------------------------
 
 
-def hold_put_lock(cluster: Any) -> None:
-    """A put begins to hold the lock of the commit log now, and does not end."""
-    cluster.broker.message_store.commit_log.begin_time_in_lock_ms = cluster.broker_node.now_ms()
+def hold_put_lock(cluster: Any, ms: float = 600_000) -> Any:
+    """On a disk that is slow from now on, a put gets the lock of the commit log and holds it for so long."""
+    cluster.do("slow_disk", node="broker-a", ms=ms)
+    pending = cluster.broker.message_store.put_message(MessageExtBrokerInner("T", b"slow"))
+    cluster.run(0.001)
+    return pending
 
 
 def test_the_page_cache_is_busy_when_a_put_has_held_the_lock_for_more_than_a_second(cluster: Any, client: Any) -> None:
-    hold_put_lock(cluster)
+    put = hold_put_lock(cluster)
     cluster.run(999)
     assert not cluster.broker.message_store.is_os_page_cache_busy()
     cluster.run(2)
@@ -150,8 +157,18 @@ def test_the_page_cache_is_busy_when_a_put_has_held_the_lock_for_more_than_a_sec
         "[REJECTREQUEST]system busy, start flow control for a while",
     )
     assert client.pull("T").code != ResponseCode.SYSTEM_BUSY
-    cluster.broker.message_store.commit_log.begin_time_in_lock_ms = 0
+    assert not put.done
+    cluster.do("slow_disk", node="broker-a", ms=0)
     assert client.send("T").code == ResponseCode.SUCCESS
+    assert put.result().is_ok
+
+
+def test_after_ten_thousand_seconds_rocketmq_takes_the_lock_for_free(cluster: Any, client: Any) -> None:
+    hold_put_lock(cluster, 20_000_000)
+    cluster.run(9_999_990)
+    assert cluster.broker.message_store.is_os_page_cache_busy()
+    cluster.run(20)
+    assert not cluster.broker.message_store.is_os_page_cache_busy()
 
 
 def test_the_second_can_be_set(make_cluster: Callable[..., Any]) -> None:
@@ -194,6 +211,106 @@ def test_a_request_that_had_its_thread_already_finds_the_page_cache_busy_in_the_
         ResponseCode.SYSTEM_BUSY,
         f"[PC_SYNCHRONIZED]{BUSY}",
     )
+
+
+def test_on_a_slow_disk_puts_go_one_by_one_and_each_keeps_its_thread(cluster: Any, client: Any) -> None:
+    """Four threads put. The fifth request gets a thread after 150 ms; the others have waited too long by then."""
+    client.send("T")
+    cluster.run(2_000)
+    cluster.do("slow_disk", node="broker-a", ms=150)
+    answers = [begin(cluster, client, "send") for _ in range(7)]
+    cluster.run(5)
+    pool = cluster.broker.executors.send
+    assert (pool.threads, pool.busy, len(pool.queue)) == (4, 4, 3)
+    cluster.run(205)
+    assert [answer.done for answer in answers] == [True, *[False] * 4, True, True]
+    assert all(answer.result().remark.startswith(f"[TIMEOUT_CLEAN_QUEUE]{BUSY}") for answer in answers[5:])
+    cluster.run(600)
+    assert [answer.result().code for answer in answers[:5]] == [ResponseCode.SUCCESS] * 5
+    held = cluster.seen("PutHeldLock")
+    assert [(row["held_us"], row["waiting"]) for row in held] == [
+        (150_000, 3), (150_000, 3), (150_000, 2), (150_000, 1), (150_000, 0),
+    ]  # fmt: skip
+
+
+def test_a_message_has_the_time_at_which_its_put_got_the_lock(cluster: Any) -> None:
+    first = hold_put_lock(cluster, 700)
+    began_ms = cluster.broker_node.now_ms()
+    second = cluster.broker.message_store.put_message(MessageExtBrokerInner("T", b"second"))
+    cluster.run(1_500)
+    assert [put.result().store_timestamp - began_ms for put in (first, second)] == [0, 700]
+    assert [put.result().logics_offset for put in (first, second)] == [0, 1]
+
+
+def test_with_synchronous_flush_a_put_gives_its_thread_back_before_the_flush(make_cluster: Callable[..., Any]) -> None:
+    cluster = make_cluster({"flush_disk_type": "SYNC_FLUSH"})
+    cluster.topic("T")
+    client = cluster.client()
+    client.send("T")
+    cluster.do("slow_disk", node="broker-a", ms=900)
+    answer = begin(cluster, client, "send")
+    cluster.run(5)
+    pool = cluster.broker.executors.send
+    assert pool.busy == 1
+    cluster.run(910)
+    assert (pool.busy, answer.done) == (0, False)
+    cluster.run(1_000)
+    assert answer.result().code == ResponseCode.SUCCESS
+
+
+def test_a_batch_waits_for_the_lock_as_a_message_does(cluster: Any, client: Any) -> None:
+    client.send("T")
+    cluster.do("slow_disk", node="broker-a", ms=400)
+    header = client.send_header("T", batch=True)
+    body = encode_batch([Message("T", b"a"), Message("T", b"b")])
+    answer = client.begin(RequestCode.SEND_BATCH_MESSAGE, header, body)
+    cluster.run(390)
+    assert not answer.done
+    cluster.run(20)
+    assert answer.result().code == ResponseCode.SUCCESS
+    assert cluster.broker.message_store.get_max_offset_in_queue("T", 0) == 3
+
+
+def test_a_delayed_message_that_is_due_waits_for_the_lock_and_those_behind_it_with_it(
+    cluster: Any, client: Any
+) -> None:
+    for _ in range(3):
+        client.send("T", properties={"DELAY": "1"})
+    cluster.do("slow_disk", node="broker-a", ms=2_000)
+    cluster.run(2_500)
+    assert cluster.seen("ParkedMessageDelivered") == []
+    cluster.run(6_000)
+    times = [round(row["ts_ms"]) for row in cluster.seen("ParkedMessageDelivered")]
+    assert len(times) == 3
+    assert [later - earlier for earlier, later in pairwise(times)] == [2_000, 2_000]
+
+
+def test_what_waits_for_the_lock_when_the_store_is_closed_is_refused(cluster: Any) -> None:
+    put = hold_put_lock(cluster, 700)
+    cluster.broker.message_store.shutdown()
+    cluster.run(1_000)
+    assert put.result().status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+
+
+def test_who_pulls_what_no_longer_lies_in_memory_waits_for_a_slow_disk_with_a_thread(
+    make_cluster: Callable[..., Any],
+) -> None:
+    cluster = make_cluster({"access_message_in_memory_max_ratio": 0})
+    cluster.topic("T")
+    client = cluster.client()
+    for _ in range(3):
+        client.send("T")
+    cluster.run(10)
+    cluster.do("slow_disk", node="broker-a", ms=300)
+    answer = begin(cluster, client, "pull")
+    cluster.run(290)
+    assert (answer.done, cluster.broker.executors.pull.busy) == (False, 1)
+    cluster.run(20)
+    assert answer.result().code == ResponseCode.SUCCESS
+    cluster.do("slow_disk", node="broker-a", ms=0)
+    answer = begin(cluster, client, "pull")
+    cluster.run(5)
+    assert answer.result().code == ResponseCode.SUCCESS
 
 
 # -- full queues ----------------------------------------------------------------------------------------------------

@@ -234,13 +234,16 @@ def test_a_batch_cut_short_is_answered_with_an_error(client: Any) -> None:
 
 def test_a_topic_of_batch_queues_keeps_the_batch_whole(cluster: Any, client: Any) -> None:
     cluster.topic("Whole", attributes={"+queue.type": "BatchCQ"})
-    response = client.call(RequestCode.SEND_BATCH_MESSAGE, client.send_header("Whole", batch=True), batch_body(3))
-    header = response.header_as(h.SendMessageResponseHeader)
-    assert response.code == 0
-    assert header.batch_uniq_id == header.transaction_id
-    assert "," not in header.msg_id
-    cluster.run(5)
-    assert cluster.broker.message_store.get_max_offset_in_queue("Whole", 0) == 3
+    properties = {"UNIQ_KEY": "0A00000203EA14AE5A5A000000150000"}
+    for key, messages, count in ((properties, 3, 3), ({}, 2, 3)):
+        asked = client.send_header("Whole", batch=True, properties=key)
+        response = client.call(RequestCode.SEND_BATCH_MESSAGE, asked, batch_body(messages))
+        header = response.header_as(h.SendMessageResponseHeader)
+        assert response.code == 0
+        assert header.batch_uniq_id == key.get("UNIQ_KEY"), "one without a unique key is taken apart"
+        assert header.msg_id.count(",") == (0 if key else 1)
+        cluster.run(5)
+        assert cluster.broker.message_store.get_max_offset_in_queue("Whole", 0) == count
 
 
 # -- retry topics ---------------------------------------------------------------------------------------------------
@@ -292,7 +295,9 @@ def test_a_full_disk_is_answered_with_service_not_available(make_cluster: Callab
 
 
 def test_a_busy_page_cache_rejects_before_the_queue(cluster: Any, client: Any) -> None:
-    cluster.broker.message_store.commit_log.begin_time_in_lock_ms = cluster.broker_node.now_ms() - 2_000
+    cluster.do("slow_disk", node="broker-a", ms=10_000)
+    client.begin(RequestCode.SEND_MESSAGE_V2, client.send_header("T"), b"x")
+    cluster.run(2_000)
     response = client.send("T")
     assert response.code == ResponseCode.SYSTEM_BUSY
     assert response.remark.startswith("[REJECTREQUEST]")

@@ -26,6 +26,12 @@ from tests.broker.conftest import messages_of
 GOLDEN = Path(__file__).parents[1] / "golden"
 FILTER_FILE = "store/config/consumerFilter.json"
 DAY_MS = 24 * 3_600 * 1_000
+MISTAKES = [
+    row
+    for row in json.loads((GOLDEN / "vectors" / "sql92.json").read_text(encoding="utf-8"))["rows"]["expressions"]
+    if "compileError" in row and row["expression"].strip()
+]
+"""What RocketMQ's parser refuses; a subscription without any text is one to all messages."""
 
 
 @pytest.fixture
@@ -162,6 +168,21 @@ def test_a_client_may_ask_whether_its_expression_can_be_read(cluster: Any, clien
     assert check(client, SubscriptionData("T", "x", expression_type="XPATH"))[0] == 23
     cluster.broker.broker_config.enable_property_filter = False
     assert check(client, sql("a > 5"))[0] == 1
+
+
+@pytest.mark.parametrize("row", MISTAKES, ids=lambda row: row["expression"])
+def test_each_recorded_mistake_is_told_to_who_asks_and_its_heartbeat_makes_no_filter(
+    cluster: Any, client: Any, row: dict[str, Any]
+) -> None:
+    """A pull by that heartbeat hears that its expression may be wrong; one that brings it is held back by nothing."""
+    send(cluster, client, {"a": "1"})
+    mistake = sql(row["expression"], 7)
+    code, remark = check(client, mistake)
+    assert (code, f"MQFilterException: {remark.splitlines()[0]}") == (23, row["compileError"])
+    assert client.heartbeat(mistake).code == 0
+    missing = 27, "The broker's consumer filter data is not exist!Your expression may be wrong!"
+    assert refusal(pull_by_heartbeat(client, 7)) == missing
+    assert len(messages_of(client.pull("T", subscription=row["expression"], expression_type="SQL92"))) == 1
 
 
 def recorded(name: str, seq: int) -> RemotingCommand:

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from mqlab import Lab
 from mqlab.broker.transaction.check_listener import DefaultTransactionalMessageCheckListener
 from mqlab.broker.transaction.half_messages import committed, hide
 from mqlab.protocol import headers as h
@@ -25,7 +24,6 @@ from mqlab.protocol.topics import (
     RMQ_SYS_TRANS_HALF_TOPIC,
     RMQ_SYS_TRANS_OP_HALF_TOPIC,
 )
-from mqlab.sim.disk import MemoryDisk
 from mqlab.store import MessageExtBrokerInner
 from mqlab.store.running_flags import RunningFlags
 from tests.broker.conftest import Cluster, RawClient, messages_of
@@ -344,28 +342,6 @@ def test_counts_of_a_real_broker_are_read(bank: Cluster) -> None:
     )
     assert metrics.counts == {"GoldenTx": -7}
     assert metrics.data_version.counter == 33
-
-
-def test_a_broker_goes_on_with_what_a_real_one_left(tmp_path: Path) -> None:
-    recorded = manifest("txn")
-    with tarfile.open(STORES / "txn.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    sizes = {"mapped_file_size_commit_log": 65_536, "mapped_file_size_consume_queue": 400, "max_hash_slot_num": 100}
-    lab = Lab(seed=3)
-    lab.name_server()
-    broker = lab.broker("broker-a", start=False, transaction_check_interval=3_000, max_index_num=400, **sizes)
-    broker.node.disk = MemoryDisk.over_directory(tmp_path)
-    lab.start("broker-a")
-    lab.run_for(seconds=60)
-    store = broker.running().message_store
-    for topic, queues in recorded["reopened"]["queueOffsets"].items():
-        for queue_id, bounds in queues.items():
-            assert store.get_max_offset_in_queue(topic, int(queue_id)) == bounds["max"], topic
-    transactions = broker.running().transactions
-    assert transactions.half_messages.offset(RMQ_SYS_TRANS_HALF_TOPIC) == 46
-    assert transactions.half_messages.offset(RMQ_SYS_TRANS_OP_HALF_TOPIC) == 4
-    assert transactions.metrics.counts == {"GoldenTx": -7}
-    assert not list(lab.history.find("TransactionChecked"))
 
 
 def test_a_broker_without_transactions_imports_nothing_of_them() -> None:

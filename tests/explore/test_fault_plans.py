@@ -65,6 +65,15 @@ def test_a_machine_loses_power_only_where_the_scenario_bears_it() -> None:
         assert all(fault.verb != "power_off" for fault in faults_of(plan))
 
 
+def test_a_slow_disk_is_drawn_for_those_who_name_it_and_for_no_other() -> None:
+    assert "slow_disk" not in ANY_FAULT
+    plans = [draw_plan(get("slow-disks").build(seed), get("slow-disks").faults, 20_000) for seed in range(20)]
+    slow = [fault for plan in plans for fault in faults_of(plan) if fault.verb == "slow_disk"]
+    assert {fault.arguments["node"] for fault in slow} == {"broker-a", "broker-b"}
+    assert any(fault.arguments["ms"] > 1_000 for fault in slow), "a put that takes longer than a second"
+    assert [fault.arguments["ms"] for fault in slow].count(0) * 2 == len(slow), "each of them ends"
+
+
 def test_a_full_disk_has_room_again_and_a_wrong_clock_runs_right() -> None:
     full, room = faults_of(("at 3s: fill_disk broker-a by 4096 for 2s",))
     assert (full.arguments["free_bytes"], room.verb, room.at_us) == (4096, "fill_disk", 5_000_000)

@@ -26,3 +26,15 @@ def test_who_hung_hangs_no_more_after_its_end(end: str) -> None:
     assert fault_times.over_since_us() == 2_000
     assert fault_times.none_between(2_001, 3_000)
     assert not fault_times.none_between(1_500, 3_000)
+
+
+def test_a_disk_is_slow_until_it_is_quick() -> None:
+    world = World()
+    fault_times = FaultTimes()
+    world.hooks.attach(fault_times)
+    world.node("n")
+    FAULTS["slow_disk"](world, node="n", ms=20)
+    world.run_for(1_000)
+    assert fault_times.over_since_us() is None
+    FAULTS["slow_disk"](world, node="n", ms=0)
+    assert fault_times.over_since_us() == 1_000

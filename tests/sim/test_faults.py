@@ -202,6 +202,43 @@ def test_a_flush_waits_for_a_hung_disk_also_after_a_restart_of_its_process(world
     assert flushed == [(2, 2_000)]
 
 
+def test_a_slow_disk_is_slow_also_after_a_restart_until_it_is_quick_again(world: World, node: Node) -> None:
+    done: list[tuple[str, int]] = []
+
+    def boot(node: Node) -> None:
+        async def work(what: str, wait: Callable[[], Any]) -> None:
+            await wait()
+            done.append((what, world.now_us))
+
+        node.spawn(work("flush", node.disk.settle), "flush")
+        node.spawn(work("write", node.disk.crawl), "write")
+
+    node.boot = boot
+    node.disk.flush_us = 7
+    FAULTS["slow_disk"](world, "alpha", ms=0.5)
+    start(world, "alpha")
+    world.run_for(600)
+    assert done == [("write", 500), ("flush", 507)]
+    FAULTS["restart"](world, "alpha")
+    world.run_for(100)
+    FAULTS["slow_disk"](world, "alpha", ms=0)
+    world.run_for(0)
+    assert done[2:] == [("write", 700), ("flush", 700)]
+    FAULTS["restart"](world, "alpha")
+    world.run_for(100)
+    assert done[4:] == [("write", 700), ("flush", 707)]
+
+
+def test_a_disk_that_is_slow_as_it_was_changes_nothing(world: World, node: Node) -> None:
+    rows: list[Row] = []
+    world.hooks.attach(rows.append)
+    for ms in (0, 20, 20, 30, 0, 0):
+        FAULTS["slow_disk"](world, "alpha", ms=ms)
+    assert [row[7:] for row in rows] == [
+        ("DiskSlowed", "alpha", 20_000), ("DiskSlowed", "alpha", 30_000), ("DiskQuick", "alpha"),
+    ]  # fmt: skip
+
+
 def test_each_fault_is_an_event_of_the_trace(world: World, node: Node) -> None:
     rows: list[Row] = []
     booted(node, [])
@@ -251,6 +288,7 @@ def test_a_fault_on_a_machine_that_does_not_exist_names_those_that_do(world: Wor
         lambda world: FAULTS["drift"](world, "gamma", 5),
         lambda world: FAULTS["hang_disk"](world, "gamma"),
         lambda world: FAULTS["unhang_disk"](world, "gamma"),
+        lambda world: FAULTS["slow_disk"](world, "gamma", 5),
     ],
 )
 def test_every_fault_looks_for_its_machines(world: World, node: Node, fault: Callable[[World], None]) -> None:

@@ -40,6 +40,11 @@ def test_a_schedule_is_read_line_by_line_and_ordered_by_time() -> None:
             ("delay", {"source": "a", "target": "b", "ms": 0}),
         ),
         ("drift a by 200 for 1s", Fault(0, "drift", {"node": "a", "ppm": 200}), ("drift", {"node": "a", "ppm": 0})),
+        (
+            "slow_disk a by 1.2s for 1s",
+            Fault(0, "slow_disk", {"node": "a", "ms": 1_200.0}),
+            ("slow_disk", {"node": "a", "ms": 0}),
+        ),
         ("hang_disk a for 1s", Fault(0, "hang_disk", {"node": "a"}), ("unhang_disk", {"node": "a"})),
     ],
 )

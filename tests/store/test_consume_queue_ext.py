@@ -177,3 +177,27 @@ def test_a_store_with_extended_queues_is_read_again_after_a_crash(store_world: C
 def test_the_files_of_units_have_room_for_one() -> None:
     with pytest.raises(LearnerError, match="mapped_file_size_consume_queue_ext"):
         MessageStoreConfig(mapped_file_size_consume_queue_ext=23)
+
+
+def test_units_of_entries_that_are_cut_off_stay_and_the_next_message_gets_one_behind_them(disk: MemoryDisk) -> None:
+    """As in RocketMQ, which leaves the loop over the entries before it comes to the units."""
+    queue = queue_on(disk)
+    for n in range(6):
+        queue.put(request(n))
+    end = queue.ext.mapped_file_queue.max_offset
+    queue.truncate_dirty_logic_files(request(3).commit_log_offset)
+    assert (queue.max_offset_in_queue, queue.ext.mapped_file_queue.max_offset) == (3, end)
+    queue.put(request(3, b"\x05", tags_code=99))
+    unit = queue.get(3)
+    assert unit is not None
+    assert unit.ext == CqExtUnit(99, 1_003, b"\x05")
+    assert queue.ext.mapped_file_queue.max_offset > end
+
+
+def test_a_topic_is_deleted_with_its_units(store_world: Callable[..., Any]) -> None:
+    sw = store_world(enable_consume_queue_ext=True)
+    sw.put(3)
+    path = sw.config.path("consumequeue_ext", "TopicTest")
+    assert sw.node.disk.exists(path)
+    sw.store.delete_topics(["TopicTest"])
+    assert not sw.node.disk.exists(path)

@@ -238,9 +238,14 @@ def test_a_store_that_may_not_write_says_why(sw: Any) -> None:
 
 
 def test_a_put_that_hangs_makes_the_page_cache_busy(sw: Any) -> None:
-    sw.store.commit_log.begin_time_in_lock_ms = sw.node.now_ms()
+    sw.node.disk.set_slow(2_000_000)
+    pending = sw.store.put_message(sw.message(0))
     sw.run(1_002)
     assert sw.store.is_os_page_cache_busy()
+    assert _refusal(sw).status is PutMessageStatus.OS_PAGE_CACHE_BUSY
+    sw.run(1_000)
+    assert pending.result().is_ok
+    assert not sw.store.is_os_page_cache_busy()
 
 
 def test_a_hook_may_rewrite_or_refuse_a_message(sw: Any) -> None:

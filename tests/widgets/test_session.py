@@ -333,7 +333,8 @@ def test_every_verb_of_the_menus_has_a_way_back_and_a_sentence(viewed: Viewed) -
     session, lab = viewed.session, viewed.lab
     broker, link = {"node": "broker-a"}, {"source": "producer-1", "target": "broker-a"}
     for verb, back, whom in (
-        ("fill_disk", "free_disk", broker), ("hang_disk", "unhang_disk", broker), ("drift", "set_clock", broker),
+        ("fill_disk", "free_disk", broker), ("hang_disk", "unhang_disk", broker),
+        ("slow_disk", "quick_disk", broker), ("drift", "set_clock", broker),
         ("freeze", "thaw", broker), ("cut", "heal", link), ("slow", "quick", link),
     ):  # fmt: skip
         offered = machine_verbs(session) | link_verbs(session)

@@ -363,6 +363,8 @@ SENTENCES: dict[str, Sentence] = {
     "LinkDelayed": _link_delayed,
     "DiskHung": "{target}: the disk does not answer any more",
     "DiskUnhung": "{target}: the disk answers again",
+    "DiskSlowed": "{target}: the disk is slow: each write takes {slow}",
+    "DiskQuick": "{target}: the disk is as quick as before",
     "ClockDrifted": "{target}: the clock on its wall does not go as the others do",
     "ActionTaken": _action,
     # the network and remoting
@@ -388,6 +390,7 @@ SENTENCES: dict[str, Sentence] = {
     # the store
     "MessageStored": _stored,
     "PutRefused": "{node} refuses a message for {named_queue}: {why}",
+    "PutHeldLock": "{node}: a write into the commit log has taken {held}; nobody else could write meanwhile",
     "MessageDispatched": _dispatched,
     "DispatchStalled": "{node}: messages are stored, but can no longer be pulled: {why}",
     "CommitLogFlushed": "{node} has brought its commit log to the disk: what is stored survives a power cut",
@@ -422,6 +425,7 @@ SENTENCES: dict[str, Sentence] = {
     # the broker
     "BrokerStarted": "{node} is ready to take messages",
     "BrokerShutDown": "{node} was shut down",
+    "MinBrokerChanged": "{node} hears from a name server who of its group has the smallest number now",
     "RegistrationFailed": "{node} could not report itself to {namesrv}: {why}",
     "RequestRejected": "{node} refuses a request of {remote}: {why}",
     "MessageSendReceived": "{message} has reached {node}",
@@ -439,6 +443,7 @@ SENTENCES: dict[str, Sentence] = {
     "ConsumerGroupChanged": lambda record: f"{{node}}: the group {{group}} has {_members(record)} now",
     "PullReceived": _pull_received,
     "PullAnswered": _pull_answered,
+    "ColdDataPullHeld": "{node} lets {remote} wait, whose group has read too much from the disk",
     "PullHeld": "{node} has nothing new in {queue} and keeps {remote}'s request, for {hold} at most",
     "PullWoken": _woken,
     "OffsetCommitted": "{node} notes that {group} goes on at offset {queue_offset} of {queue}",

@@ -21,6 +21,8 @@ FAST_PPM = 10_000
 """A clock that runs wrong gains so much: 10 ms each second."""
 SLOW_MS = 100
 """A slow link takes so much longer, each way."""
+SLOW_DISK_MS = 1_200
+"""Longer than the second from which a broker takes its page cache for busy."""
 
 
 class Condition(NamedTuple):
@@ -34,6 +36,8 @@ class Condition(NamedTuple):
     hung: bool = False
     wrong: bool = False
     """Whether its clock runs wrong."""
+    slow: bool = False
+    """Whether its disk is slow."""
 
 
 class LinkCondition(NamedTuple):
@@ -131,6 +135,14 @@ MACHINES = {
         "Let the disk of {} answer again", lambda is_: is_.stores and is_.hung, _plain("unhang_disk"),
         _disk("does not hang"), of_disks=True,
     ),
+    "slow_disk": Verb(
+        f"Let each write of the disk of {{}} take {SLOW_DISK_MS} ms", lambda is_: is_.stores and not is_.slow,
+        _plain("slow_disk", ms=SLOW_DISK_MS), _disk("is slow already"), of_disks=True,
+    ),
+    "quick_disk": Verb(
+        "Make the disk of {} quick again", lambda is_: is_.stores and is_.slow, _plain("slow_disk", ms=0),
+        _disk("is as quick as ever"), of_disks=True,
+    ),
     "drift": Verb(
         "Let the clock of {} run 1 % fast", lambda is_: is_.state != "" and not is_.wrong,
         _plain("drift", ppm=FAST_PPM), Refusal("the clock of {} is wrong already", "set it right first"),
@@ -183,14 +195,16 @@ def condition_now(lab: Lab, node: str) -> Condition:
     state = process.state if process is not None else DOWN if machine.life.over else RUNNING
     disk = machine.disk
     full = disk.capacity_bytes is not None and disk.capacity_bytes - disk.used_bytes < SCARCE
-    return Condition(state, machine.powered, process in lab.brokers, full, disk.is_hung, machine.clock_is_wrong)
+    is_broker, is_slow = process in lab.brokers, disk.slow_us > 0
+    return Condition(state, machine.powered, is_broker, full, disk.is_hung, machine.clock_is_wrong, is_slow)
 
 
 def condition_then(stage: StageBoard, node: str) -> Condition:
     """How a machine was at the cursor, as the stage shows it. Of its clock and its plug nothing is shown there."""
     stores = stage.kind_of(node) in ("broker", "slave")
     trouble = stage.trouble.get(node, "")
-    return Condition(stage.states.get(node, ""), True, stores, "full" in trouble, "hangs" in trouble)
+    state, slow = stage.states.get(node, ""), "slow" in trouble
+    return Condition(state, True, stores, "full" in trouble, "hangs" in trouble, slow=slow)
 
 
 def link_now(lab: Lab, a: str, b: str) -> LinkCondition:

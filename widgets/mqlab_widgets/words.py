@@ -255,6 +255,9 @@ class _Names(dict[str, Any]):
     def _held(self) -> str:
         return span_words(self._record.held_us)
 
+    def _slow(self) -> str:
+        return span_words(self._record.slow_us)
+
     def _delay(self) -> str:
         return span_words(1_000 * self._record.delay_ms)
 

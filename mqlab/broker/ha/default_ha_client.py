@@ -47,8 +47,9 @@ class DefaultHAClient:
         """Is there a connection to the master?"""
         return self._transport is not None
 
-    def update_ha_master_address(self, address: str) -> None:
-        """Connect to this address from the next attempt on; a connection that is there stays."""
+    def update_ha_master_address(self, address: str | None) -> None:
+        """Connect to this address from the next attempt on, or with None to nobody; a connection that is there stays.
+        """
         self.ha_master_address = address
 
     def runtime_info(self, max_offset: int) -> HAClientRuntimeInfo:

@@ -114,7 +114,7 @@ class TimerDelivery:
                 free -= 1
                 if not free:
                     break
-        while waiting and self._put(waiting[0]):
+        while waiting and await self._put(waiting[0]):
             waiting.popleft()
         tasks = [
             self._node.spawn(self._put_all(waiting), f"TimerDequeuePutMessageService_{number}")
@@ -139,23 +139,23 @@ class TimerDelivery:
         timer = self._timer
         while waiting and timer.is_running:
             due = waiting.popleft()
-            while timer.is_running and (due.attempts or not self._put(due)):
+            while timer.is_running and (due.attempts or not await self._put(due)):
                 if due.attempts >= _ATTEMPTS and not timer.config.timer_enable_retry_until_success:
                     self._drop(due.topic, due.unique_key, f"the store has refused it {_ATTEMPTS} times")
                     break
                 await self._node.sleep(_RETRY_MS * timer.precision_ms / 1_000)
-                if self._put(due):
+                if await self._put(due):
                     break
 
-    def _put(self, due: Due) -> bool:
+    async def _put(self, due: Due) -> bool:
         """Store one message, unless it is hopeless; False when the store does not take it now."""
         message, timer = due.message, self._timer
         if not due.record.rolls and MessageConst.TIMER_DEL_UNIQKEY in message.properties:
             self._drop(due.topic, due.unique_key, "it came too late to recall another message")
             return True
-        result = timer.message_store.put_message(message)
-        # With WAIT=false no put waits for a flush.
-        assert isinstance(result, PutMessageResult)
+        # With WAIT=false no put waits for a flush, but it may for the lock of a slow disk's log.
+        outcome = timer.message_store.put_message(message)
+        result = outcome if isinstance(outcome, PutMessageResult) else await outcome
         if result.is_ok:
             self._stored(due, result)
             return True

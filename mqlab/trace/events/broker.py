@@ -20,6 +20,14 @@ class BrokerShutDown(NamedTuple):
     broker_id: int
 
 
+class MinBrokerChanged(NamedTuple):
+    """A slave heard that another broker of its group has the smallest id now; `offline` is the address of who left."""
+
+    min_broker_id: int
+    min_broker_addr: str
+    offline: str
+
+
 class RegistrationSent(NamedTuple):
     """A broker reports itself to one name server; `topics` counts what it sends (few: only what changed)."""
 
@@ -274,6 +282,17 @@ class PullWoken(NamedTuple):
     queue_offset: int
     reason: str
     held_us: int
+    opaque: int
+    remote: str
+
+
+class ColdDataPullHeld(NamedTuple):
+    """A pull waits, since its group has read too many old messages from the disk (coldDataFlowControlEnable)."""
+
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
     opaque: int
     remote: str
 

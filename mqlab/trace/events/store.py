@@ -25,6 +25,15 @@ class PutRefused(NamedTuple):
     reason: str
 
 
+class PutHeldLock(NamedTuple):
+    """On a slow disk a put has held the lock of the commit log for `held_us`; `waiting` more wait for it."""
+
+    topic: str
+    queue_id: int
+    held_us: int
+    waiting: int
+
+
 class CommitLogFileCreated(NamedTuple):
     """The commit log goes on in a new file, which begins at this offset."""
 

@@ -74,6 +74,20 @@ class DiskUnhung(NamedTuple):
     target: str
 
 
+class DiskSlowed(NamedTuple):
+    """A machine's disk is slow: what its page cache cannot do alone, a write into the commit log too, takes `slow_us`.
+    """
+
+    target: str
+    slow_us: int
+
+
+class DiskQuick(NamedTuple):
+    """A machine's disk is as quick as ever again."""
+
+    target: str
+
+
 class ClockDrifted(NamedTuple):
     """A machine's wall clock runs `ppm` microseconds a second fast, after a jump of `jump_ms`."""
 

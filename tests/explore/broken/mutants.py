@@ -174,7 +174,7 @@ MUTANTS = (
             "FIRST_RETRY_LEVEL + original.reconsume_times", "FIRST_RETRY_LEVEL - 1 + original.reconsume_times", *RETRY),
     _mutant(34, "dead letters come one try late", f"{SEND_BACK}._delay_level",
             "original.reconsume_times >= most", "original.reconsume_times > most", *RETRY),
-    _mutant(35, "a delayed message that the store refuses is passed over", f"{DELIVER}._deliver",
+    _mutant(35, "a delayed message that the store refuses is passed over", f"{DELIVER}._delivered",
             "if not result.is_ok:\n        return False", "if not result.is_ok:\n        return True",
             "delayed-messages", "many-files"),
     _mutant(36, "the progress of a delay level is one too high", f"{DELIVER}._deliver_what_is_due",

@@ -87,6 +87,12 @@ class StageMachines(StageNotes):
     def on_disk_unhung(self, record: Record) -> None:
         self.trouble.pop(record.target, None)
 
+    def on_disk_slowed(self, record: Record) -> None:
+        self.trouble[record.target] = "its disk is slow"
+
+    def on_disk_quick(self, record: Record) -> None:
+        self.trouble.pop(record.target, None)
+
     def on_disk_full_changed(self, record: Record) -> None:
         if record.full:
             self.trouble[record.node] = "its disk is full"

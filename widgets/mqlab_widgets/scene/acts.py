@@ -33,7 +33,8 @@ RESTS = {
     "ConsumeFinished": 120, "FlowControlled": 160, "MessageGivenBack": 200, "MessagesPolled": 200,
     "QueueAllocated": 120, "QueueDropped": 120,
     "NodeStarted": 300, "NodeCrashed": 600, "PowerLost": 600, "NodeFrozen": 400, "NodeThawed": 300,
-    "LinkCut": 200, "LinkHealed": 200, "DiskHung": 300, "DiskUnhung": 300, "DiskFullChanged": 300,
+    "LinkCut": 200, "LinkHealed": 200, "DiskHung": 300, "DiskUnhung": 300, "DiskSlowed": 300,
+    "DiskQuick": 300, "DiskFullChanged": 300,
     "StoreRecovered": 400, "ClientStarted": 150, "ClientStopped": 200, "BrokerStarted": 200,
 }  # fmt: skip
 """Event kind -> ms for which the story rests on it, of those where nothing moves."""

@@ -9,7 +9,8 @@ from mqlab_spark.schema import WORLD
 from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, TRACE_COLUMNS, TRACES, WHOLE, Table, Tables, shared
 
 FAULTS = (
-    "NodeCrashed", "PowerLost", "NodeFrozen", "LinkCut", "LinkDelayed", "DiskHung", "ClockDrifted",
+    "NodeCrashed", "PowerLost", "NodeFrozen", "LinkCut", "LinkDelayed", "DiskHung", "DiskSlowed",
+    "ClockDrifted",
 )  # fmt: skip
 
 OF_TRACE = ("file", "scenario", "seed", "parameters", "trace_hash")

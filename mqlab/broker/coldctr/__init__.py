@@ -1,0 +1,1 @@
+"""Cold data control: groups that read old messages from the disk are held back (coldDataFlowControlEnable)."""
