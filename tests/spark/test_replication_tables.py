@@ -1,0 +1,82 @@
+"""How far slaves are behind: beside a truth told event by event, with masters and slaves that die and lose power."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from mqlab_spark.tables.gold.replication import REPLICATION
+from mqlab_spark.tables.silver.messages import MESSAGES
+from mqlab_spark.tables.silver.replicas import REPLICAS
+from mqlab_spark.tables.silver.worlds import WORLDS
+from mqlab_spark.tables.table import EVENTS
+from tests.spark.truths import SECOND_US, Worlds, last_us, played, recorded, replication
+
+MASTER, SLAVE = "broker-a", "slave-a"
+
+
+@pytest.fixture(scope="module")
+def pairs() -> Worlds:
+    """A slave that hangs, a master that dies; both under drawn faults; masters that do not wait, and one without slave."""
+    return {
+        **played("sync-replication", (0,)),
+        **played("sync-replication", (1, 2), "crash", "freeze", "cut", "power_off", slave_hangs_s=0, master_down_s=0),
+        **played("sync-replication", (3,), "power_off", slave_hangs_s=0, master_down_s=0),
+        **played("accident", (0,), what="power off"),
+        **played("accident", (1,), what="network cut", size=9_000),
+        **played("accident", (2,), what="disk lost"),
+        **played("steady-load", (0,), settle_s=0),
+    }
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession, pairs: Worlds, tmp_path_factory: pytest.TempPathFactory) -> dict[str, DataFrame]:
+    made = {EVENTS: recorded(spark, tmp_path_factory.mktemp("pairs"), pairs).cache()}
+    for table in (WORLDS, MESSAGES, REPLICAS):
+        made[table.name] = table.make(made).cache()
+    return made
+
+
+def test_each_second_is_what_the_events_say(tables: dict[str, DataFrame], pairs: Worlds) -> None:
+    told = {
+        (row.world, row.second): (
+            row.written, row.copied, row.behind, row.behind_bytes, row.lag_ms, row.only_here, row.sync_ok,
+            row.sync_timed_out,
+        )
+        for row in REPLICATION.make(tables).collect()
+    }  # fmt: skip
+    truth = {}
+    for world, lab in pairs.items():
+        for number, second in enumerate(replication(lab, MASTER, SLAVE)) if "steady" not in world else ():
+            until_us = min((number + 1) * SECOND_US, last_us(lab))
+            lag_ms = 0.0 if second.oldest_us is None else round((until_us - second.oldest_us) / 1_000, 3)
+            truth[world, number] = (
+                second.written, second.copied, second.behind, second.behind_bytes, lag_ms, second.only_here,
+                second.sync_ok, second.sync_timed_out,
+            )  # fmt: skip
+    assert told == truth
+
+
+def test_the_worlds_have_what_is_compared(tables: dict[str, DataFrame], pairs: Worlds) -> None:
+    seconds = {world: replication(lab, MASTER, SLAVE) for world, lab in pairs.items()}
+    waits = seconds["sync-replication-0.parquet"]
+    assert sum(second.sync_timed_out for second in waits) == 2
+    # A master that answers at once has acknowledged a second's messages of which no slave knows when the accident comes.
+    assert max(second.only_here for second in seconds["accident-2.parquet"]) > 50
+    assert seconds["accident-2.parquet"][-1].only_here > 50
+    torn = tables["replicas"].where("why = 'torn from the slave'").select("world").distinct().collect()
+    assert [row.world for row in torn]
+    gone = tables["replicas"].where("gone_us IS NOT NULL").select("world").distinct().collect()
+    assert [row.world for row in gone]
+
+
+def test_a_record_is_copied_once_for_each_time_that_it_was_lacking(
+    tables: dict[str, DataFrame], pairs: Worlds
+) -> None:
+    rows = tables["replicas"].where("world = 'sync-replication-0.parquet'").collect()
+    stored = list(pairs["sync-replication-0.parquet"].history.find("MessageStored"))
+    assert {(row.msg_id, row.stored_us, row.commit_log_offset) for row in rows} == {
+        (record.unique_key, record.ts_us, record.commit_log_offset) for record in stored
+    }
+    assert len(rows) == len(stored)
+    assert all(row.lacked_us == row.stored_us < row.copied_us for row in rows)
