@@ -20,6 +20,7 @@ from mqlab.data_sets.named_worlds import NAME, TRACE_HASH, WorldSpec
 from mqlab.errors import LearnerError, MqlabError, ProtocolError
 from mqlab.explore.store_contents import StoreContents
 from mqlab.progress import counted
+from mqlab.protocol.topics import CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_HALF_TOPIC
 from mqlab.trace.digest import TraceDigest
 from mqlab.trace.recorded import check_whole, read_parquet
 from mqlab.trace.recorder import ParquetRecorder
@@ -260,21 +261,30 @@ def hidden(lab: Lab) -> list[tuple[str, str, str]]:
     """What went wrong in a world: (what, group, unique key) of each message that was lost, consumed twice, or late.
 
     Lost is what a producer was told is stored, what the group was never done with, and what will not come any more: no
-    broker has it, or the group's offset was committed behind it. Late is what the group was first done with after a
+    broker has it, or the group's offset was committed behind it. A message whose transaction was rolled back shall not
+    come. Late is what the group was first done with after a
     later one of the queue in which the message was first stored.
     """
     acknowledged = {key for record in lab.history.find("SendSucceeded") for key in record.msg_id.split(",")}
+    ended = [record for record in lab.history.find("TransactionEnded") if record.code == 0]
+    committed = {record.unique_key for record in ended if record.local_state == "COMMIT_MESSAGE"}
+    acknowledged -= {r.unique_key for r in ended if r.local_state == "ROLLBACK_MESSAGE"} - committed
     done: Counter[tuple[str, str]] = Counter(
         (record.group, record.msg_id) for record in lab.history.find("ConsumeFinished") if record.status in CONSUMED
     )
     groups = {record.group for record in lab.history.find("ConsumeStarted")}
-    offsets = {broker.name: broker.running().consumer_offset_manager for broker in lab.brokers}
+    offsets = {broker.name: broker.running().consumer_offset_manager for broker in lab.masters}
+    contents = StoreContents(lab)
     to_come: set[tuple[str, str]] = set()
-    for found in StoreContents(lab).found.values():
+    for found in contents.found.values():
         place = found.place
+        is_half = place.topic == RMQ_SYS_TRANS_HALF_TOPIC
         for group in groups:
-            if found.queue_offset >= offsets[place.broker].query_offset(group, place.topic, place.queue_id):
+            # A half message comes when its broker asks about it, and is told that it is to be committed.
+            reader = CID_SYS_RMQ_TRANS if is_half else group
+            if found.queue_offset >= offsets[place.broker].query_offset(reader, place.topic, place.queue_id):
                 to_come.add((group, found.unique_key))
+    to_come.update((group, copy.unique_key) for same in contents.copies.values() for copy in same for group in groups)
     lost = [(LOST, group, key) for group in groups for key in acknowledged if not done[group, key]
             and (group, key) not in to_come]  # fmt: skip
     twice = [(TWICE, group, key) for (group, key), times in done.items() if times > 1 and key in acknowledged]

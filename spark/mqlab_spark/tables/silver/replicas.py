@@ -6,48 +6,19 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD, of_kind
-from mqlab_spark.tables.copies import torn_away
-from mqlab_spark.tables.pairs import PAIR, pairs
+from mqlab_spark.tables.copies import copied, torn_away
+from mqlab_spark.pairs import PAIR, pairs
 from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
 
 RECORD = [*PAIR, "topic", "msg_id", "commit_log_offset", "store_size", "stored_us"]
 
 WRITTEN, TORN = "written", "torn from the slave"
 
-BLOCK_BYTES = 4_096
-"""Records and pieces of the log meet in blocks of this size: few records in each, and few blocks for each piece."""
-
-
-def _block(offset: str) -> str:
-    return f"floor(({offset}) / {BLOCK_BYTES})"
-
-
-def _copied(events: DataFrame, records: DataFrame, of_pairs: DataFrame) -> DataFrame:
-    """A row for each time that a slave got a record: it appended the piece of the log in which the record ends."""
-    pieces = (
-        of_kind(events, "ReplicaDataAppended")
-        .join(of_pairs.withColumn("node", F.col("slave")), [WORLD, "node"])
-        .select(
-            *PAIR, F.col("commit_log_offset").alias("begins"),
-            (F.col("commit_log_offset") + F.col("body_bytes")).alias("ends"), F.col("ts_us").alias("at_us"),
-        )
-        .where("ends > begins")
-        .withColumn("block", F.explode(F.expr(f"sequence({_block('begins')}, {_block('ends - 1')})")))
-    )  # fmt: skip
-    return (
-        records.withColumn("ends_at", F.expr("commit_log_offset + store_size"))
-        .withColumn("block", F.expr(_block("ends_at - 1")))
-        .join(pieces, [*PAIR, "block"])
-        .where("begins < ends_at AND ends_at <= ends AND at_us > stored_us")
-        .select(*RECORD, "at_us", F.lit(True).alias("there"))
-    )
-
-
-def _torn(events: DataFrame, records: DataFrame, of_pairs: DataFrame) -> DataFrame:
+def _torn(events: DataFrame, records: DataFrame) -> DataFrame:
     """A row for each time that a slave came back with a log that ends before a record does."""
     ends = (
         of_kind(events, "StoreRecovered")
-        .join(of_pairs.withColumn("node", F.col("slave")), [WORLD, "node"])
+        .join(F.broadcast(pairs(events).withColumn("node", F.col("slave"))), [WORLD, "node"])
         .select(*PAIR, "commit_log_max_offset", F.col("ts_us").alias("at_us"))
     )
     return (
@@ -59,10 +30,10 @@ def _torn(events: DataFrame, records: DataFrame, of_pairs: DataFrame) -> DataFra
 
 def _query(tables: Tables) -> DataFrame:
     events = tables[EVENTS]
-    of_pairs = F.broadcast(pairs(events))
+    of_pairs = F.broadcast(pairs(events).withColumn("node", F.col("master")))
     records = (
         of_kind(events, "MessageStored")
-        .join(of_pairs.withColumn("node", F.col("master")), [WORLD, "node"])
+        .join(of_pairs, [WORLD, "node"])
         .withColumnsRenamed({"unique_key": "msg_id", "ts_us": "stored_us"})
         .select(*RECORD)
     )
@@ -71,7 +42,7 @@ def _query(tables: Tables) -> DataFrame:
     later = in_order.rowsBetween(1, Window.unboundedFollowing)
     lacked = (
         written.unionByName(_copied(events, records, of_pairs))
-        .unionByName(_torn(events, records, of_pairs))
+        .unionByName(_torn(events, records))
         .withColumns({
             "before": F.lag("there").over(in_order),
             "copied_us": F.min(F.when(F.col("there"), F.col("at_us"))).over(later),
