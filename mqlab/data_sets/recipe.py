@@ -261,18 +261,21 @@ def hidden(lab: Lab) -> list[tuple[str, str, str]]:
     """What went wrong in a world: (what, group, unique key) of each message that was lost, consumed twice, or late.
 
     Lost is what a producer was told is stored, what the group was never done with, and what will not come any more: no
-    broker has it, or the group's offset was committed behind it. A message whose transaction was rolled back shall not
-    come. Late is what the group was first done with after a
-    later one of the queue in which the message was first stored.
+    broker has it, or the group's offset was committed behind it; not what was rolled back. Of groups that want all of a
+    topic, that is: tags and conditions are not looked at. Late is what the group was first done with after a later one
+    of the queue in which the message was first stored.
     """
-    acknowledged = {key for record in lab.history.find("SendSucceeded") for key in record.msg_id.split(",")}
+    acknowledged = {key: r.topic for r in lab.history.find("SendSucceeded") for key in r.msg_id.split(",")}
     ended = [record for record in lab.history.find("TransactionEnded") if record.code == 0]
     committed = {record.unique_key for record in ended if record.local_state == "COMMIT_MESSAGE"}
-    acknowledged -= {r.unique_key for r in ended if r.local_state == "ROLLBACK_MESSAGE"} - committed
+    for record in ended:
+        if record.local_state == "ROLLBACK_MESSAGE" and record.unique_key not in committed:
+            acknowledged.pop(record.unique_key, None)
     done: Counter[tuple[str, str]] = Counter(
         (record.group, record.msg_id) for record in lab.history.find("ConsumeFinished") if record.status in CONSUMED
     )
     groups = {record.group for record in lab.history.find("ConsumeStarted")}
+    wants = {(record.group, record.topic) for record in lab.history.find("SubscriptionChanged") if record.expression}
     offsets = {broker.name: broker.running().consumer_offset_manager for broker in lab.masters}
     contents = StoreContents(lab)
     to_come: set[tuple[str, str]] = set()
@@ -284,9 +287,12 @@ def hidden(lab: Lab) -> list[tuple[str, str, str]]:
             reader = CID_SYS_RMQ_TRANS if is_half else group
             if found.queue_offset >= offsets[place.broker].query_offset(reader, place.topic, place.queue_id):
                 to_come.add((group, found.unique_key))
-    to_come.update((group, copy.unique_key) for same in contents.copies.values() for copy in same for group in groups)
-    lost = [(LOST, group, key) for group in groups for key in acknowledged if not done[group, key]
-            and (group, key) not in to_come]  # fmt: skip
+    # What a master has lost and its slave has can be had from there.
+    kept = {found.unique_key for found in contents.found.values()}
+    copies = {copy.unique_key for same in contents.copies.values() for copy in same} - kept
+    to_come.update((group, key) for group in groups for key in copies)
+    lost = [(LOST, group, key) for group in groups for key, topic in acknowledged.items() if (group, topic) in wants
+            and not done[group, key] and (group, key) not in to_come]  # fmt: skip
     twice = [(TWICE, group, key) for (group, key), times in done.items() if times > 1 and key in acknowledged]
     late = [(LATE, group, key) for group, key in _overtaken(lab)]
     return sorted(lost + twice + late)
