@@ -9,8 +9,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
-from mqlab_spark.schema import PULL, QUEUE, WORLD, of_kind
 from mqlab_spark.pairs import at_masters
+from mqlab_spark.schema import PULL, QUEUE, WORLD, of_kind
 
 FIRST_PULL = "first pull"
 """The cause of a delivery for which the request did not have to be held."""

@@ -33,11 +33,16 @@ def played(scenario: str, seeds: Iterable[int], *faults: str, settle_s: float = 
 
 def recorded(spark: SparkSession, directory: Path, worlds: Worlds) -> DataFrame:
     """The events of all these worlds, as a build reads them."""
+    record_all(directory, worlds)
+    return read_trace(spark, directory)
+
+
+def record_all(directory: Path, worlds: Worlds) -> None:
+    """Write a trace of each world into this directory."""
     for name, lab in worlds.items():
         with ParquetRecorder(directory / name) as recorder:
             for row in lab.history.rows():
                 recorder(row)
-    return read_trace(spark, directory)
 
 
 # -- transactions -----------------------------------------------------------------------------------------------------
@@ -250,7 +255,7 @@ def _range(record: Record) -> tuple[Any, ...]:
 
 
 def replies(lab: Lab) -> Iterator[tuple[str, str, str, int, int | None]]:
-    """(correlation id, outcome, reply, how many replies came, ms until the reply or until giving up) of each request."""
+    """(correlation id, outcome, reply, how many replies came, ms until the reply or giving up) of each request."""
     for asked in lab.history.find("ReplyAwaited"):
         mine = [r for r in lab.history if getattr(r, "correlation_id", None) == asked.correlation_id]
         arrived = [r for r in mine if r.kind == "ReplyArrived"]

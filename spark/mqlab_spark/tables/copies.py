@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
-from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.pairs import PAIR, pairs
+from mqlab_spark.schema import WORLD, of_kind
 
 MESSAGE = [WORLD, "msg_id"]
 
@@ -40,7 +40,7 @@ def _block(offset: str) -> str:
 
 
 def copied(events: DataFrame, records: DataFrame) -> DataFrame:
-    """A row for each time (`copied_us`) that a slave got a record: it appended the piece of the log in which that ends.
+    """A row for each time (`copied_us`) that a slave got a record: it appended the piece of the log where that ends.
 
     `records` has master, slave, commit_log_offset, store_size and stored_us of each record; all its columns are kept.
     """
@@ -65,8 +65,8 @@ def copied(events: DataFrame, records: DataFrame) -> DataFrame:
 
 
 def surviving(events: DataFrame) -> DataFrame:
-    """A row for each message and topic with how many copies are still there, and when the last one was torn away; and of
-    how many of those that were torn away a slave has a copy.
+    """A row for each message and topic with how many copies are still there, when the last one was torn away, and how
+    many of those that were torn away a slave has.
     """
     copy = [WORLD, "node", "topic", "msg_id", "commit_log_offset"]
     copies = of_kind(events, "MessageStored").select(

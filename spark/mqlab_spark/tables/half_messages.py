@@ -42,8 +42,8 @@ def torn_halves(events: DataFrame, *by: str) -> DataFrame:
 
 
 def half_messages(events: DataFrame) -> DataFrame:
-    """A row for each message of a transaction, on whichever brokers it was hidden: whether it was committed, when it was
-    rolled back or put aside, and how many copies of its half message are left.
+    """A row for each message of a transaction, on whichever brokers it was hidden: how often it was committed, when it
+    was rolled back or put aside, and how many copies of its half message are left.
     """
     ends = (
         events.where(F.col("kind").isin(*KINDS))

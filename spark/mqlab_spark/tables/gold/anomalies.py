@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
+from mqlab_spark.pairs import masters
 from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.tables.copies import torn_away
 from mqlab_spark.tables.half_messages import half_messages
-from mqlab_spark.pairs import masters
 from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
 
 MEANINGS = {
@@ -34,6 +34,8 @@ MEANINGS = {
 """What each anomaly is. The first eight are Maelstrom's (its "unseen", "poll-skip", "nonmonotonic-poll" and so on), the
 last two are of groups and acknowledgements, which it does not have.
 """
+
+OF_ITS_COMMIT = "what was sent before is of a transaction, and has the place of its commit"
 
 COLUMNS = shared(
     world=(TEXT, "which world"),
@@ -184,19 +186,19 @@ def _as_sent(tables: Tables) -> DataFrame:
     one_after_the_other = Window.partitionBy(WORLD, "producer", "topic", "broker", "queue_id").orderBy(
         "sent_us", "msg_id"
     )
-    earlier = F.lag(F.struct("queue_offset", "msg_id", "acknowledged_us", "sent_us", "is_half")).over(one_after_the_other)
+    before = F.struct("queue_offset", "msg_id", "acknowledged_us", "sent_us", "is_half")
     backward = (
         tables["messages"]
         .where("acknowledged_us IS NOT NULL AND queue_offset IS NOT NULL")
         .join(halves, [WORLD, "msg_id"], "left")
-        .withColumn("earlier", earlier)
+        .withColumn("earlier", F.lag(before).over(one_after_the_other))
         .where("earlier.queue_offset > queue_offset AND earlier.sent_us < sent_us")
     )
     nonmonotonic = _row(
         backward, "nonmonotonic send", node="producer", ts_us="acknowledged_us",
         before_us=F.col("earlier.acknowledged_us"), before_offset=F.col("earlier.queue_offset"),
         before_msg_id=F.col("earlier.msg_id"), proof=F.lit("what was sent before lies behind it"),
-        reason=F.when(F.col("earlier.is_half"), "what was sent before is of a transaction, and has the place of its commit")
+        reason=F.when(F.col("earlier.is_half"), OF_ITS_COMMIT)
         .when(F.col("earlier.acknowledged_us") > F.col("sent_us"), "it was sent before the answer had come"),
     )  # fmt: skip
     return duplicate.unionByName(inconsistent).unionByName(nonmonotonic)

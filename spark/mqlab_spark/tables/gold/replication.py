@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
-from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.pairs import PAIR
+from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.tables.table import EVENTS, GOLD, NUMBER, TEXT, WHOLE, Table, Tables, shared
 
 SECOND_US = 1_000_000

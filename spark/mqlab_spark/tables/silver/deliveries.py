@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab.views.journey import CONSUMED
-from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.pairs import masters
+from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
 
 KEY = [WORLD, "group", "msg_id"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
+from mqlab_spark.pairs import at_masters
 from mqlab_spark.schema import PULL, QUEUE, of_kind
 from mqlab_spark.tables.copies import MESSAGE, surviving
-from mqlab_spark.pairs import at_masters
 from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
 
 PLACE = [*QUEUE, "queue_offset"]
@@ -41,7 +41,8 @@ def pulled(events: DataFrame) -> DataFrame:
 def _query(tables: Tables) -> DataFrame:
     events = tables[EVENTS]
     messages = tables["messages"].withColumnRenamed("broker", "node")
-    ends = surviving(events).where("left = 0 AND on_slaves = 0").select(*MESSAGE, "topic", F.col("torn_us").alias("lost_us"))
+    torn = surviving(events).where("left = 0 AND on_slaves = 0")
+    ends = torn.select(*MESSAGE, "topic", F.col("torn_us").alias("lost_us"))
     groups = tables["deliveries"].select(
         *MESSAGE, "group", "first_us", "calls", "consumed_us", "successes", "first_back_us", "given_back", "dead_us"
     )
@@ -87,8 +88,7 @@ LIVES_COLUMNS = shared(
     retried_us=(WHOLE, "when the broker first took it back to deliver it again; null: never"),
     given_back=(WHOLE, "how often it did"),
     dead_us=(WHOLE, "when it became a dead letter of the group; null: it is none"),
-    lost_us=(WHOLE, "when the last of its copies was cut off its commit log; null: one is left, also on a slave, or none "
-                    "ever was"),
+    lost_us=(WHOLE, "when the last of its copies was cut off its commit log; null: one is left, or none ever was"),
 )
 
 LIVES = Table(

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
+from mqlab_spark.pairs import PAIR, pairs
 from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.tables.copies import copied, torn_away
-from mqlab_spark.pairs import PAIR, pairs
 from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
 
 RECORD = [*PAIR, "topic", "msg_id", "commit_log_offset", "store_size", "stored_us"]
 
 WRITTEN, TORN = "written", "torn from the slave"
+
 
 def _torn(events: DataFrame, records: DataFrame) -> DataFrame:
     """A row for each time that a slave came back with a log that ends before a record does."""
@@ -40,8 +41,9 @@ def _query(tables: Tables) -> DataFrame:
     written = records.select(*RECORD, F.col("stored_us").alias("at_us"), F.lit(False).alias("there"))
     in_order = Window.partitionBy(RECORD).orderBy("at_us")
     later = in_order.rowsBetween(1, Window.unboundedFollowing)
+    got = copied(events, records).select(*RECORD, F.col("copied_us").alias("at_us"), F.lit(True).alias("there"))
     lacked = (
-        written.unionByName(_copied(events, records, of_pairs))
+        written.unionByName(got)
         .unionByName(_torn(events, records))
         .withColumns({
             "before": F.lag("there").over(in_order),
@@ -86,4 +88,4 @@ REPLICAS = Table(
     (EVENTS, "messages"),
     _query,
 )
-"""A slave whose log is longer than its master's keeps what it has; what the master writes at those places it never gets."""
+"""A slave whose log is longer than its master's keeps what it has: what the master writes there it never gets."""

@@ -78,15 +78,15 @@ REPLIES = Table(
         client_id=(TEXT, "the client there, to which the reply is pushed"),
         asked_us=(WHOLE, "when it asked, us since the world began"),
         timeout_ms=(WHOLE, "how long it was ready to wait"),
-        replier=(TEXT, "the address of who replied first; null: nobody's reply came to a broker that could tell of it"),
-        replies=(WHOLE, "how many replies came to the asker's machine: more than one when the request was consumed twice"),
+        replier=(TEXT, "the address of who replied first; null: no broker got a reply"),
+        replies=(WHOLE, "how many replies came to the asker's machine: more than one if it was consumed twice"),
         not_pushed=(WHOLE, "how many replies a broker could not push"),
         not_pushed_reason=(TEXT, "why it could not push the first of these"),
         answered_us=(WHOLE, "when the reply came to who waited for it; null: never"),
         late_us=(WHOLE, "when a reply first came for which nobody waited any more; null: none did"),
         given_up_us=(WHOLE, "when the asker gave up; null: it did not"),
         given_up_reason=(TEXT, "why it gave up"),
-        outcome=(TEXT, "answered, timed out, failed (the request could not be sent), or open: the trace, or the asker's "
+        outcome=(TEXT, "answered, timed out, failed (the request could not be sent), or open: the trace or the asker's "
                        "process, ended before"),
         reply=(TEXT, "in time, late (nobody waited any more), not pushed (it got no further than a broker), or none"),
     ),
