@@ -62,7 +62,7 @@ def test_the_worlds_have_what_is_compared(tables: dict[str, DataFrame], pairs: W
     waits = seconds["sync-replication-0.parquet"]
     assert sum(second.sync_timed_out for second in waits) == 2
     # What an ASYNC_MASTER acknowledges in the 100 ms between two looks of its sender, no slave has.
-    assert seconds["accident-2.parquet"][-1].only_here > 5
+    assert seconds["accident-2.parquet"][-1].only_here > 0
     torn = tables["replicas"].where("why = 'torn from the slave'").select("world").distinct().collect()
     assert [row.world for row in torn]
     gone = tables["replicas"].where("gone_us IS NOT NULL").select("world").distinct().collect()

@@ -23,7 +23,8 @@ def _query(tables: Tables) -> DataFrame:
     spans = F.col("next_offset") - F.col("queue_offset")
 
     def total(value: str | Column, of: Column) -> Column:
-        return F.coalesce(F.sum(F.when(of, value)), F.lit(0).cast("bigint"))
+        amount = F.col(value) if isinstance(value, str) else value
+        return F.coalesce(F.sum(F.when(of, amount)), F.lit(0).cast("bigint"))
 
     # What a broker tells of a filter belongs to the pull over the same messages; of a pop there is no such pull.
     of_pulls = (
