@@ -41,6 +41,7 @@ def tables(spark: SparkSession, banks: Worlds, tmp_path_factory: pytest.TempPath
     return made
 
 
+@pytest.mark.slow
 def test_every_half_message_ends_as_its_world_says(tables: dict[str, DataFrame], banks: Worlds) -> None:
     told = {
         (row.world, row.broker, row.msg_id): (
@@ -62,6 +63,7 @@ def test_every_half_message_ends_as_its_world_says(tables: dict[str, DataFrame],
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_is_open_is_counted_minute_by_minute(tables: dict[str, DataFrame], banks: Worlds) -> None:
     told = {
         (row.world, row.broker, row.minute): (row.begun, row.asked, row.open, row.oldest_open_ms)
@@ -77,6 +79,7 @@ def test_what_is_open_is_counted_minute_by_minute(tables: dict[str, DataFrame], 
     assert any(age_ms is not None and age_ms > 10_000 for *_, age_ms in truth.values())
 
 
+@pytest.mark.slow
 def test_outcomes_are_counted_with_their_times(tables: dict[str, DataFrame], banks: Worlds) -> None:
     rows = TRANSACTION_OUTCOMES.make(tables).collect()
     for world, lab in banks.items():
