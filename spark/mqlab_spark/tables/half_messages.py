@@ -33,6 +33,12 @@ def is_copy() -> Column:
     return (F.col("kind") == "MessageStored") & (F.col("topic") == RMQ_SYS_TRANS_HALF_TOPIC)
 
 
+def of_half_messages(events: DataFrame) -> DataFrame:
+    """What is told of half messages, and what is stored under their keys; of other messages nothing."""
+    keys = events.where(is_hidden()).select(WORLD, "unique_key").distinct()
+    return events.where(F.col("kind").isin(*KINDS)).join(keys, [WORLD, "unique_key"], "left_semi")
+
+
 def torn_halves(events: DataFrame, *by: str) -> DataFrame:
     """A row for each half message of which copies were torn away: how many, and when the last one was."""
     torn = torn_away(events).where(F.col("topic") == RMQ_SYS_TRANS_HALF_TOPIC)
@@ -46,7 +52,7 @@ def half_messages(events: DataFrame) -> DataFrame:
     was rolled back or put aside, and how many copies of its half message are left.
     """
     ends = (
-        events.where(F.col("kind").isin(*KINDS))
+        of_half_messages(events)
         .groupBy(WORLD, F.col("unique_key").alias("msg_id"))
         .agg(
             F.min(F.when(is_hidden(), F.col("ts_us"))).alias("hidden_us"),

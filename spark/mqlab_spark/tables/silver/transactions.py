@@ -6,7 +6,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.half_messages import COMMIT, KINDS, ROLLBACK, is_copy, is_ended, is_hidden, torn_halves
+from mqlab_spark.tables.half_messages import (
+    COMMIT,
+    ROLLBACK,
+    is_copy,
+    is_ended,
+    is_hidden,
+    of_half_messages,
+    torn_halves,
+)
 from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, TRUTH, WHOLE, Table, Tables, shared
 
 COMMITTED, ROLLED_BACK, PUT_ASIDE = "committed", "rolled back", "put aside"
@@ -18,14 +26,14 @@ KEY = [WORLD, "broker", "msg_id"]
 def _query(tables: Tables) -> DataFrame:
     events = tables[EVENTS]
     ts_us = F.col("ts_us")
-    told = events.where(F.col("kind").isin(*KINDS))
     asked = F.col("kind") == "TransactionChecked"
     put_aside = (F.col("kind") == "HalfMessageGivenUp") & F.col("stored")
     ended = is_ended(COMMIT) | is_ended(ROLLBACK)
     # A commit outweighs a rollback: the message is there.
     which_end = F.struct(F.when(is_ended(COMMIT), 0).otherwise(1), ts_us)
     stored = F.collect_list(F.when(F.col("kind") == "MessageStored", F.struct("topic", "ts_us")))
-    each = told.groupBy(WORLD, F.col("node").alias("broker"), F.col("unique_key").alias("msg_id")).agg(
+    key = (WORLD, F.col("node").alias("broker"), F.col("unique_key").alias("msg_id"))
+    each = of_half_messages(events).groupBy(*key).agg(
         F.min(F.when(is_hidden(), ts_us)).alias("hidden_us"),
         F.count(F.when(is_hidden(), 1)).alias("hidden"),
         F.min_by("group", F.when(is_hidden(), ts_us)).alias("group"),
