@@ -50,6 +50,7 @@ def slave_that_serves() -> Lab:
     lab.crash("broker-a")
     lab.run_for(seconds=60)
     lab.restart("broker-a")
+    lab.run_for(ms=1)
     return lab
 
 
