@@ -1,5 +1,5 @@
 WITH names AS (
-    SELECT DISTINCT world, node AS broker, broker_name FROM events WHERE kind = 'BrokerStarted'
+    SELECT DISTINCT world, node AS broker, broker_name FROM events WHERE kind = 'BrokerStarted' AND broker_id = 0
 ), told AS (
     SELECT world, "group", node, topic, broker_name, queue_id, ts_us, slice, i, 1 AS takes, NULL::BIGINT AS queue_offset,
            NULL::VARCHAR AS msg_id, NULL::BIGINT AS last_offset
@@ -45,6 +45,10 @@ WITH names AS (
     FROM (SELECT world, node AS broker, topic, unique_key AS msg_id, commit_log_offset, ts_us FROM events
           WHERE kind = 'MessageStored') JOIN ends USING (world, broker)
     WHERE recovered_us > ts_us AND commit_log_offset >= commit_log_max_offset
+), halves AS (
+    SELECT DISTINCT world, unique_key AS msg_id, true AS is_half FROM events
+    WHERE kind = 'HalfMessageHidden'
+      AND status IN ('PUT_OK', 'FLUSH_DISK_TIMEOUT', 'FLUSH_SLAVE_TIMEOUT', 'SLAVE_NOT_AVAILABLE')
 ), again AS (
     SELECT *, first_value((queue_offset, ts_us, slice)) OVER (
         PARTITION BY world, msg_id, topic ORDER BY ts_us, slice, i
@@ -58,10 +62,11 @@ WITH names AS (
 ), used_twice AS (
     SELECT *, other[1] AS other_id, other[2] AS other_us, other[3] AS other_at FROM placed WHERE other[1] != msg_id
 ), sent AS (
-    SELECT *, lag((queue_offset, msg_id, acknowledged_us, sent_us)) OVER (
+    SELECT *, lag((queue_offset, msg_id, acknowledged_us, sent_us, is_half)) OVER (
         PARTITION BY world, producer, topic, broker, queue_id ORDER BY sent_us, msg_id
     ) AS earlier
-    FROM messages WHERE acknowledged_us IS NOT NULL AND queue_offset IS NOT NULL
+    FROM messages LEFT JOIN halves USING (world, msg_id)
+    WHERE acknowledged_us IS NOT NULL AND queue_offset IS NOT NULL
 ), got AS (
     SELECT d.*, m.topic, m.broker, m.queue_id, m.queue_offset, m.failed_us, m.acknowledged_us
     FROM deliveries d JOIN messages m USING (world, msg_id)
@@ -89,8 +94,9 @@ FROM skipped
 UNION ALL
 SELECT world, 'duplicate', NULL, topic, broker, queue_id, queue_offset, msg_id, broker, ts_us, first[2], first[1],
        msg_id, 'the message had been stored before',
-       'the answer to the first attempt did not come in time, and the producer tried again'
-FROM again WHERE slice > first[3]
+       CASE WHEN is_half THEN 'its transaction was committed twice: the broker had asked about it again'
+            ELSE 'the answer to the first attempt did not come in time, and the producer tried again' END
+FROM again LEFT JOIN halves USING (world, msg_id) WHERE slice > first[3]
 UNION ALL
 SELECT world, 'inconsistent offsets', NULL, topic, broker, queue_id, queue_offset, msg_id, broker, ts_us, other_us,
        queue_offset, other_id, 'another message had been stored at this place',
@@ -99,7 +105,8 @@ FROM used_twice LEFT JOIN torn USING (world, broker, topic, other_id, other_at)
 UNION ALL
 SELECT world, 'nonmonotonic send', NULL, topic, broker, queue_id, queue_offset, msg_id, producer, acknowledged_us,
        earlier[3], earlier[1], earlier[2], 'what was sent before lies behind it',
-       CASE WHEN earlier[3] > sent_us THEN 'it was sent before the answer had come' END
+       CASE WHEN earlier[5] THEN 'what was sent before is of a transaction, and has the place of its commit'
+            WHEN earlier[3] > sent_us THEN 'it was sent before the answer had come' END
 FROM sent WHERE earlier[1] > queue_offset AND earlier[4] < sent_us
 UNION ALL
 SELECT world, 'aborted read', "group", topic, broker, queue_id, queue_offset, msg_id, consumer, first_us, failed_us,

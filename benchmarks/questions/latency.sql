@@ -3,11 +3,17 @@ WITH sent AS (
     FROM messages WHERE acknowledged_us IS NOT NULL
 ), woken AS (
     SELECT world, node, remote, opaque, reason FROM events WHERE kind = 'PullWoken'
+), brokers AS (
+    SELECT DISTINCT world, broker_name, broker_id, node FROM events WHERE kind = 'BrokerStarted'
+), slaves AS (
+    SELECT DISTINCT s.world, s.node, m.node AS master
+    FROM brokers s JOIN brokers m USING (world, broker_name) WHERE s.broker_id > 0 AND m.broker_id = 0
 ), answered AS (
-    SELECT a.world, a.node, a.topic, a.queue_id, a."group", coalesce(w.reason, 'first pull') AS cause,
+    SELECT a.world, coalesce(master, a.node) AS node, a.topic, a.queue_id, a."group", coalesce(w.reason, 'first pull') AS cause,
            a.ts_us AS answered_us, unnest(range(a.queue_offset, a.next_offset)) AS queue_offset
     FROM (SELECT * FROM events WHERE kind = 'PullAnswered' AND messages > 0) a
     LEFT JOIN woken w USING (world, node, remote, opaque)
+    LEFT JOIN slaves ON slaves.world = a.world AND slaves.node = a.node
 ), delivered AS (
     SELECT world, node, topic, queue_id, "group", queue_offset, min(answered_us) AS delivered_us,
            arg_min(cause, answered_us) AS cause

@@ -20,6 +20,7 @@ from mqlab.data_sets.named_worlds import NAME, TRACE_HASH, WorldSpec
 from mqlab.errors import LearnerError, MqlabError, ProtocolError
 from mqlab.explore.store_contents import StoreContents
 from mqlab.progress import counted
+from mqlab.protocol.topics import CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_HALF_TOPIC
 from mqlab.trace.digest import TraceDigest
 from mqlab.trace.recorded import check_whole, read_parquet
 from mqlab.trace.recorder import ParquetRecorder
@@ -260,23 +261,38 @@ def hidden(lab: Lab) -> list[tuple[str, str, str]]:
     """What went wrong in a world: (what, group, unique key) of each message that was lost, consumed twice, or late.
 
     Lost is what a producer was told is stored, what the group was never done with, and what will not come any more: no
-    broker has it, or the group's offset was committed behind it. Late is what the group was first done with after a
-    later one of the queue in which the message was first stored.
+    broker has it, or the group's offset was committed behind it; not what was rolled back. Of groups that want all of a
+    topic, that is: tags and conditions are not looked at. Late is what the group was first done with after a later one
+    of the queue in which the message was first stored.
     """
-    acknowledged = {key for record in lab.history.find("SendSucceeded") for key in record.msg_id.split(",")}
+    acknowledged = {key: r.topic for r in lab.history.find("SendSucceeded") for key in r.msg_id.split(",")}
+    ended = [record for record in lab.history.find("TransactionEnded") if record.code == 0]
+    committed = {record.unique_key for record in ended if record.local_state == "COMMIT_MESSAGE"}
+    for record in ended:
+        if record.local_state == "ROLLBACK_MESSAGE" and record.unique_key not in committed:
+            acknowledged.pop(record.unique_key, None)
     done: Counter[tuple[str, str]] = Counter(
         (record.group, record.msg_id) for record in lab.history.find("ConsumeFinished") if record.status in CONSUMED
     )
     groups = {record.group for record in lab.history.find("ConsumeStarted")}
-    offsets = {broker.name: broker.running().consumer_offset_manager for broker in lab.brokers}
+    wants = {(record.group, record.topic) for record in lab.history.find("SubscriptionChanged") if record.expression}
+    offsets = {broker.name: broker.running().consumer_offset_manager for broker in lab.masters}
+    contents = StoreContents(lab)
     to_come: set[tuple[str, str]] = set()
-    for found in StoreContents(lab).found.values():
+    for found in contents.found.values():
         place = found.place
+        is_half = place.topic == RMQ_SYS_TRANS_HALF_TOPIC
         for group in groups:
-            if found.queue_offset >= offsets[place.broker].query_offset(group, place.topic, place.queue_id):
+            # A half message comes when its broker asks about it, and is told that it is to be committed.
+            reader = CID_SYS_RMQ_TRANS if is_half else group
+            if found.queue_offset >= offsets[place.broker].query_offset(reader, place.topic, place.queue_id):
                 to_come.add((group, found.unique_key))
-    lost = [(LOST, group, key) for group in groups for key in acknowledged if not done[group, key]
-            and (group, key) not in to_come]  # fmt: skip
+    # What a master has lost and its slave has can be had from there.
+    kept = {found.unique_key for found in contents.found.values()}
+    copies = {copy.unique_key for same in contents.copies.values() for copy in same} - kept
+    to_come.update((group, key) for group in groups for key in copies)
+    lost = [(LOST, group, key) for group in groups for key, topic in acknowledged.items() if (group, topic) in wants
+            and not done[group, key] and (group, key) not in to_come]  # fmt: skip
     twice = [(TWICE, group, key) for (group, key), times in done.items() if times > 1 and key in acknowledged]
     late = [(LATE, group, key) for group, key in _overtaken(lab)]
     return sorted(lost + twice + late)

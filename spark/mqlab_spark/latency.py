@@ -9,6 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
+from mqlab_spark.pairs import at_masters
 from mqlab_spark.schema import PULL, QUEUE, WORLD, of_kind
 
 FIRST_PULL = "first pull"
@@ -52,8 +53,9 @@ def delivery_latency(trace: DataFrame) -> DataFrame:
     stored = of_kind(trace, "MessageStored").select(
         *QUEUE, "queue_offset", "unique_key", F.col("ts_us").alias("stored_us")
     )
+    # A slave gives what is its master's, from the same places.
     delivered = (
-        _answers_with_messages(trace)
+        at_masters(_answers_with_messages(trace), trace)
         .select(*QUEUE, "group", "cause", "answered_us", F.explode(_offsets_answered()).alias("queue_offset"))
         .groupBy(*QUEUE, "group", "queue_offset")
         .agg(F.min("answered_us").alias("delivered_us"), F.min_by("cause", "answered_us").alias("cause"))

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
+from mqlab_spark.pairs import masters
 from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.tables.copies import torn_away
+from mqlab_spark.tables.half_messages import half_messages
 from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
 
 MEANINGS = {
@@ -32,6 +34,8 @@ MEANINGS = {
 """What each anomaly is. The first eight are Maelstrom's (its "unseen", "poll-skip", "nonmonotonic-poll" and so on), the
 last two are of groups and acknowledgements, which it does not have.
 """
+
+OF_ITS_COMMIT = "what was sent before is of a transaction, and has the place of its commit"
 
 COLUMNS = shared(
     world=(TEXT, "which world"),
@@ -109,7 +113,7 @@ def calls(events: DataFrame) -> DataFrame:
 def _as_given(tables: Tables) -> DataFrame:
     """Skips and steps back of single consumers."""
     events = tables[EVENTS]
-    names = of_kind(events, "BrokerStarted").select(WORLD, F.col("node").alias("broker"), "broker_name").distinct()
+    names = masters(events).withColumnRenamed("node", "broker")
     rows = calls(events).where("before.last_offset IS NOT NULL").join(F.broadcast(names), [WORLD, "broker_name"])
     said = {
         "before_us": F.col("before.ts_us"), "before_offset": F.col("before.last_offset"),
@@ -150,7 +154,8 @@ def _as_sent(tables: Tables) -> DataFrame:
         WORLD, F.col("node").alias("broker"), "topic", "queue_id", "queue_offset", F.col("unique_key").alias("msg_id"),
         "ts_us", "slice", "i", "commit_log_offset",
     )  # fmt: skip
-    sent_to = tables["messages"].select(WORLD, "msg_id", "topic", "failed_us")
+    halves = half_messages(events).select(WORLD, "msg_id", F.lit(True).alias("is_half"))
+    sent_to = tables["messages"].select(WORLD, "msg_id", "topic", "failed_us").join(halves, [WORLD, "msg_id"], "left")
     in_time = ("ts_us", "slice", "i")
     first = F.first(F.struct("queue_offset", "ts_us", "slice")).over(
         Window.partitionBy(WORLD, "msg_id", "topic").orderBy(*in_time)
@@ -160,7 +165,8 @@ def _as_sent(tables: Tables) -> DataFrame:
     duplicate = _row(
         again, "duplicate", node="broker", before_us=F.col("first.ts_us"), before_offset=F.col("first.queue_offset"),
         before_msg_id="msg_id", proof=F.lit("the message had been stored before"),
-        reason=F.lit("the answer to the first attempt did not come in time, and the producer tried again"),
+        reason=F.when(F.col("is_half"), "its transaction was committed twice: the broker had asked about it again")
+        .otherwise("the answer to the first attempt did not come in time, and the producer tried again"),
     )  # fmt: skip
     same_place = Window.partitionBy(WORLD, "broker", "topic", "queue_id", "queue_offset").orderBy(*in_time)
     other = F.lag(F.struct("msg_id", "ts_us", "commit_log_offset")).over(same_place)
@@ -180,18 +186,20 @@ def _as_sent(tables: Tables) -> DataFrame:
     one_after_the_other = Window.partitionBy(WORLD, "producer", "topic", "broker", "queue_id").orderBy(
         "sent_us", "msg_id"
     )
-    earlier = F.lag(F.struct("queue_offset", "msg_id", "acknowledged_us", "sent_us")).over(one_after_the_other)
+    before = F.struct("queue_offset", "msg_id", "acknowledged_us", "sent_us", "is_half")
     backward = (
         tables["messages"]
         .where("acknowledged_us IS NOT NULL AND queue_offset IS NOT NULL")
-        .withColumn("earlier", earlier)
+        .join(halves, [WORLD, "msg_id"], "left")
+        .withColumn("earlier", F.lag(before).over(one_after_the_other))
         .where("earlier.queue_offset > queue_offset AND earlier.sent_us < sent_us")
     )
     nonmonotonic = _row(
         backward, "nonmonotonic send", node="producer", ts_us="acknowledged_us",
         before_us=F.col("earlier.acknowledged_us"), before_offset=F.col("earlier.queue_offset"),
         before_msg_id=F.col("earlier.msg_id"), proof=F.lit("what was sent before lies behind it"),
-        reason=F.when(F.col("earlier.acknowledged_us") > F.col("sent_us"), "it was sent before the answer had come"),
+        reason=F.when(F.col("earlier.is_half"), OF_ITS_COMMIT)
+        .when(F.col("earlier.acknowledged_us") > F.col("sent_us"), "it was sent before the answer had come"),
     )  # fmt: skip
     return duplicate.unionByName(inconsistent).unionByName(nonmonotonic)
 

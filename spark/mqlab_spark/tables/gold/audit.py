@@ -7,9 +7,12 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 
 from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.tables.copies import MESSAGE, surviving
+from mqlab_spark.tables.half_messages import half_messages
 from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
 
 CONSUMED, DEAD, IN_RETRY, WAITING, FILTERED, LOST = "consumed", "dead", "in retry", "waiting", "filtered", "LOST"
+ROLLED_BACK, PUT_ASIDE, HALF, ON_SLAVE = "rolled back", "put aside", "half", "on a slave"
+
 
 def expected(tables: Tables) -> DataFrame:
     """A row for each acknowledged message and each group of its topic, with what the group wants of it."""
@@ -45,16 +48,27 @@ def _query(tables: Tables) -> DataFrame:
         expected(tables)
         .join(tables["deliveries"], [*MESSAGE, "group"], "left")
         .join(surviving(events), [*MESSAGE, "topic"], "left")
+        .join(half_messages(events), MESSAGE, "left")
         .join(passed_over(events), [WORLD, "broker", "group", "topic", "queue_id"], "left")
         .join(F.broadcast(_woken(events)), [WORLD, "last_consumer"], "left")
     )
     never_got = F.col("first_us").isNull()
     passed = never_got & (F.col("committed_offset") > F.col("queue_offset"))
     gone = never_got & (F.coalesce("left", F.lit(0)) == 0)
+    # A commit that was torn away leaves a half message as it was, and its broker asks again.
+    is_half = gone & F.col("hidden_us").isNotNull() & (F.col("on_slaves").isNull() | (F.col("on_slaves") == 0))
+    rolled_back = is_half & (F.col("commits") == 0) & F.col("rolled_back_us").isNotNull()
+    put_aside = is_half & (F.col("commits") == 0) & F.col("put_aside_us").isNotNull()
+    waits_for_its_end = is_half & (F.col("halves") > 0)
+    on_slave = gone & (F.col("on_slaves") > 0)
     status = (
         F.when(F.col("consumed_us").isNotNull(), CONSUMED)
         .when(F.col("dead_us").isNotNull(), DEAD)
         .when(F.col("last_back_us").isNotNull(), IN_RETRY)
+        .when(rolled_back, ROLLED_BACK)
+        .when(put_aside, PUT_ASIDE)
+        .when(waits_for_its_end, HALF)
+        .when(on_slave, ON_SLAVE)
         .when(gone, LOST)
         .when(passed & (F.col("expression") == "*"), LOST)
         .when(passed, FILTERED)
@@ -64,13 +78,20 @@ def _query(tables: Tables) -> DataFrame:
         F.when(F.col("consumed_us").isNotNull(), "the listener was done with it")
         .when(F.col("dead_us").isNotNull(), "it became a dead letter")
         .when(F.col("last_back_us").isNotNull(), "it was given back")
+        .when(rolled_back, "its producer rolled the transaction back")
+        .when(put_aside, "its broker gave the transaction up")
+        .when(waits_for_its_end, "it is a half message, and nobody has ended the transaction")
+        .when(on_slave, "its master lost it, and a slave has a copy")
         .when(gone, "every copy was cut off the commit log")
         .when(passed, "the group's offset was committed behind it")
         .when(never_got, "it is in its queue")
         .otherwise("a listener got it and has not ended")
     )
     proof_us = (
-        F.when(gone, F.coalesce("torn_us", "acknowledged_us"))
+        F.when(rolled_back, F.col("rolled_back_us"))
+        .when(put_aside, F.col("put_aside_us"))
+        .when(waits_for_its_end, F.col("hidden_us"))
+        .when(gone, F.coalesce("torn_us", "halves_torn_us", "acknowledged_us"))
         .when(passed, F.col("committed_us"))
         .otherwise(F.coalesce("consumed_us", "dead_us", "last_back_us", "first_us", "stored_us"))
     )
@@ -90,7 +111,8 @@ def _why_again() -> Column:
     )
     return F.when(
         F.coalesce("successes", F.lit(0)) > 1,
-        F.when(F.col("copies") > 1, "stored twice: the producer tried again")
+        F.when((F.col("copies") > 1) & (F.col("commits") > 1), "committed twice: the broker asked about it again")
+        .when(F.col("copies") > 1, "stored twice: the producer tried again")
         .when(F.col("given_back") > 0, "given back: a listener failed or took too long")
         .when(woke, "a member that hung went on with what it held, though others had consumed it meanwhile")
         .when(F.col("consumers") > 1, "the queue moved: the new owner began at the committed offset")
@@ -107,7 +129,7 @@ def _woken(events: DataFrame) -> DataFrame:
 AUDIT = Table(
     "audit",
     GOLD,
-    "Where is every acknowledged message: consumed, waiting, in retry, dead, filtered, or LOST?",
+    "Where is every acknowledged message: consumed, waiting, in retry, dead, filtered, not committed, or LOST?",
     shared(
         world=(TEXT, "which world"),
         group=(TEXT, "a group that subscribed to the topic"),
@@ -117,7 +139,9 @@ AUDIT = Table(
         queue_id=(WHOLE, "its queue there"),
         queue_offset=(WHOLE, "its place in that queue"),
         acknowledged_us=(WHOLE, "when the producer was told that it is stored, us since the world began"),
-        status=(TEXT, "consumed, dead, in retry, waiting, filtered (its tag is not wanted), or LOST"),
+        status=(TEXT, "consumed, dead, in retry, waiting, filtered (it is not wanted), or LOST; of a transaction also "
+                      "rolled back, put aside (its broker asks no more), or half (it has no end yet); on a slave: its "
+                      "master alone lost it"),
         proof=(TEXT, "what shows that"),
         proof_us=(WHOLE, "when that happened"),
         calls=(WHOLE, "how often the group's application got it"),
@@ -126,4 +150,4 @@ AUDIT = Table(
     ),
     (EVENTS, "messages", "deliveries"),
     _query,
-)
+)  # fmt: skip

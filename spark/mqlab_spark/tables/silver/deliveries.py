@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab.views.journey import CONSUMED
+from mqlab_spark.pairs import masters
 from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
 
@@ -20,7 +21,7 @@ def _members(events: DataFrame, calls: DataFrame) -> DataFrame:
     """
     again = F.concat(F.lit("%RETRY%"), "group")
     alone = calls.where("messages = 1").select(*KEY, "node", "ts_us", "reconsume_times")
-    names = of_kind(events, "BrokerStarted").select(WORLD, "node", "broker_name").distinct()
+    names = masters(events)
     stored = (
         of_kind(events, "MessageStored")
         .join(F.broadcast(names), [WORLD, "node"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
+from mqlab_spark.pairs import at_masters
 from mqlab_spark.schema import PULL, QUEUE, of_kind
 from mqlab_spark.tables.copies import MESSAGE, surviving
 from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
@@ -20,7 +21,7 @@ def dispatched(events: DataFrame) -> DataFrame:
 def pulled(events: DataFrame) -> DataFrame:
     """A row for each place in a queue and group: when the pull that first brought it was held, and was answered."""
     held = of_kind(events, "PullHeld").select(*PULL, F.col("ts_us").alias("held_us"))
-    return (
+    answered = (
         of_kind(events, "PullAnswered")
         .where("messages > 0")
         .select(
@@ -28,15 +29,20 @@ def pulled(events: DataFrame) -> DataFrame:
             F.explode(F.sequence("queue_offset", F.col("next_offset") - 1)).alias("queue_offset"),
         )
         .join(held, list(PULL), "left")
+    )  # fmt: skip
+    # A slave gives what is its master's, from the same places.
+    return (
+        at_masters(answered, events)
         .groupBy(*PLACE, "group")
         .agg(F.min("delivered_us").alias("delivered_us"), F.min_by("held_us", "delivered_us").alias("held_us"))
-    )  # fmt: skip
+    )
 
 
 def _query(tables: Tables) -> DataFrame:
     events = tables[EVENTS]
     messages = tables["messages"].withColumnRenamed("broker", "node")
-    ends = surviving(events).where("left = 0").select(*MESSAGE, "topic", F.col("torn_us").alias("lost_us"))
+    torn = surviving(events).where("left = 0 AND on_slaves = 0")
+    ends = torn.select(*MESSAGE, "topic", F.col("torn_us").alias("lost_us"))
     groups = tables["deliveries"].select(
         *MESSAGE, "group", "first_us", "calls", "consumed_us", "successes", "first_back_us", "given_back", "dead_us"
     )
@@ -70,7 +76,7 @@ LIVES_COLUMNS = shared(
     attempts=(WHOLE, "how often it was handed to remoting"),
     acknowledged_us=(WHOLE, "when the producer knew that it is stored; null: never"),
     failed_us=(WHOLE, "when the producer gave up; null: it did not"),
-    stored_us=(WHOLE, "when it was first in a commit log; null: never"),
+    stored_us=(WHOLE, "when it was first in a commit log, of a transaction: committed; null: never"),
     copies=(WHOLE, "how often it was stored in its own topic"),
     dispatched_us=(WHOLE, "when its place in the queue could first be pulled"),
     held_us=(WHOLE, "since when the pull that first brought it to the group was held; null: it was not held"),

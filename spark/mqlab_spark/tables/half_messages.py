@@ -1,0 +1,68 @@
+"""How half messages end: told by their producers, put aside by their brokers, or torn away."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
+
+from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC
+from mqlab_spark.schema import WORLD
+from mqlab_spark.tables.copies import torn_away
+
+STORED = ("PUT_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
+"""The words for a half message that is stored, perhaps less safely than it should be."""
+
+COMMIT, ROLLBACK = "COMMIT_MESSAGE", "ROLLBACK_MESSAGE"
+
+KINDS = ("HalfMessageHidden", "TransactionEnded", "TransactionChecked", "HalfMessageGivenUp", "MessageStored")
+"""What is told of half messages, and what is stored under their keys."""
+
+
+def is_hidden() -> Column:
+    """The event: a half message was stored."""
+    return (F.col("kind") == "HalfMessageHidden") & F.col("status").isin(*STORED)
+
+
+def is_ended(local_state: str) -> Column:
+    """The event: this end of a transaction was carried out."""
+    return (F.col("kind") == "TransactionEnded") & (F.col("code") == 0) & (F.col("local_state") == local_state)
+
+
+def is_copy() -> Column:
+    """The event: a half message was written into the commit log, for the first time or again to be asked about."""
+    return (F.col("kind") == "MessageStored") & (F.col("topic") == RMQ_SYS_TRANS_HALF_TOPIC)
+
+
+def of_half_messages(events: DataFrame) -> DataFrame:
+    """What is told of half messages, and what is stored under their keys; of other messages nothing."""
+    keys = events.where(is_hidden()).select(WORLD, "unique_key").distinct()
+    return events.where(F.col("kind").isin(*KINDS)).join(keys, [WORLD, "unique_key"], "left_semi")
+
+
+def torn_halves(events: DataFrame, *by: str) -> DataFrame:
+    """A row for each half message of which copies were torn away: how many, and when the last one was."""
+    torn = torn_away(events).where(F.col("topic") == RMQ_SYS_TRANS_HALF_TOPIC)
+    return torn.groupBy(WORLD, *by, "msg_id").agg(
+        F.count("*").alias("torn_halves"), F.max("torn_us").alias("halves_torn_us")
+    )
+
+
+def half_messages(events: DataFrame) -> DataFrame:
+    """A row for each message of a transaction, on whichever brokers it was hidden: how often it was committed, when it
+    was rolled back or put aside, and how many copies of its half message are left.
+    """
+    ends = (
+        of_half_messages(events)
+        .groupBy(WORLD, F.col("unique_key").alias("msg_id"))
+        .agg(
+            F.min(F.when(is_hidden(), F.col("ts_us"))).alias("hidden_us"),
+            F.count(F.when(is_ended(COMMIT), 1)).alias("commits"),
+            F.min(F.when(is_ended(ROLLBACK), F.col("ts_us"))).alias("rolled_back_us"),
+            F.min(F.when(F.col("kind") == "HalfMessageGivenUp", F.col("ts_us"))).alias("put_aside_us"),
+            F.count(F.when(is_copy(), 1)).alias("halves"),
+        )
+        .where("hidden_us IS NOT NULL")
+    )
+    return ends.join(torn_halves(events), [WORLD, "msg_id"], "left").withColumn(
+        "halves", F.col("halves") - F.coalesce("torn_halves", F.lit(0))
+    )
