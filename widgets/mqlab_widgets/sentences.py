@@ -146,6 +146,18 @@ def _local_transaction_executed(record: Record) -> str:
     return "{node} does not know yet what became of the local part of {message}"
 
 
+def _transaction_resolved(record: Record) -> str:
+    if record.local_state == "COMMIT_MESSAGE":
+        return "{node} commits {message}"
+    return "{node} takes {message} back"
+
+
+def _orphaned_transaction_relayed(record: Record) -> str:
+    if not record.client_id:
+        return "{node} shall ask what became of {message}, and no producer of {topic} is there"
+    return "{node} hands the question about {message} on to {client}"
+
+
 def _on_the_wheel(record: Record) -> str:
     if record.recalls:
         return "{node} has put the wish to take {message} back on the wheel"
@@ -550,6 +562,9 @@ SENTENCES: dict[str, Sentence] = {
     "HalfMessageGivenUp": "{node} puts {message} aside: it was asked about {check_times} times, and nobody knew",
     "LocalTransactionExecuted": _local_transaction_executed,
     "LocalTransactionRemembered": "{node} is asked about {message}, and says {local_state}",
+    "TransactionResolved": _transaction_resolved,
+    "EndTransactionRelayed": "{node} knows where the half of {message} lies, and tells {broker_name} how it ended",
+    "OrphanedTransactionRelayed": _orphaned_transaction_relayed,
     # proxies and the clients that speak to them
     "ProxyStarted": "{node} is ready for clients",
     "ProxyClientLeft": "{node} forgets {client}: {why}",
