@@ -40,7 +40,10 @@ NOT_WRITTEN_TEXT = (
 class HalfMessagesAreHidden(Rule):
     """A message of a transaction is stored where consumers read only once its producer has said that it may be."""
 
-    kinds = ("HalfMessageHidden", "LocalTransactionExecuted", "LocalTransactionRemembered", "MessageStored")
+    kinds = (
+        "HalfMessageHidden", "LocalTransactionExecuted", "LocalTransactionRemembered", "TransactionResolved",
+        "MessageStored",
+    )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
