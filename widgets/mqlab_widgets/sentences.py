@@ -627,6 +627,7 @@ SILENT: dict[str, str] = {
     "ReviveScanEnded": _ROUTINE,
     "ReviveOffsetCommitted": _ROUTINE,
     "HeartbeatAnswered": _ROUTINE,
+    "SubscriptionsLeftOut": _ROUTINE,
     "QueueSelected": "the send after it is said",
     "PullTaskScheduled": "its beginning is said",
     "PullTaskFinished": "its beginning is said",
