@@ -12,8 +12,8 @@ from tests.worlds import noting, send, shop, started_consumer, started_producer
 
 
 def left_out(lab: Lab, node: str = "") -> list[Any]:
-    """The heartbeats without subscriptions."""
-    return list(lab.history.find("SubscriptionsLeftOut", **({"node": node} if node else {})))
+    """The heartbeats without subscriptions, of all machines or of this one."""
+    return [e for e in lab.history.find("SubscriptionsLeftOut") if node in ("", e.node)]
 
 
 def answered(lab: Lab, since_us: int = 0) -> list[int]:
@@ -29,16 +29,15 @@ def test_by_default_every_heartbeat_says_everything() -> None:
 
 def test_what_a_broker_was_told_is_left_out_while_nothing_changes() -> None:
     lab = shop()
-    consumer = started_consumer(lab, use_heartbeat_v2=True)
+    started_consumer(lab, use_heartbeat_v2=True)
     lab.run_for(seconds=25)
     quiet_us = lab.world.now_us
     lab.run_for(seconds=90)
-    assert len(left_out(lab)) == 3
+    assert len(answered(lab, quiet_us)) == 3
     assert [e.ts_us for e in left_out(lab) if e.ts_us >= quiet_us] == answered(lab, quiet_us)
     assert not any(e.changed for e in left_out(lab))
     subscribed = lab.brokers[0].running().consumer_manager.find_subscription_data("readers", "T")
     assert subscribed is not None
-    assert consumer.is_running
 
 
 def test_a_consumer_without_its_subscriptions_in_heartbeats_gets_its_messages() -> None:
@@ -82,7 +81,7 @@ def test_members_that_want_different_things_say_everything_each_time() -> None:
     lab = shop(queues=2)
     for tags in ("a", "b"):
         started_consumer(lab, tags=tags, use_heartbeat_v2=True)
-    lab.run_for(seconds=25)
+    lab.run_for(seconds=85)
     began_us = lab.world.now_us
     lab.run_for(seconds=120)
     assert len(answered(lab, began_us)) == 8

@@ -258,13 +258,13 @@ MUTANTS = (
             "offsets += text", "offsets = text", *BANK),
     _mutant(68, "the first half message of a round is not known to be ended", f"{CHECK}._note",
             "offset >= self._first", "offset > self._first", *BANK),
-    Mutant(81, "a proxy knows half messages by their topic alone", (
+    Mutant(111, "a proxy knows half messages by their topic alone", (
             Change(f"{PROXY}.transaction_data_manager:TransactionDataManager.add",
                    "self._data.setdefault((group, transaction_id), [])", "self._data.setdefault((group, ''), [])"),
             Change(f"{PROXY}.transaction_data_manager:TransactionDataManager.poll",
                    "known = self._data.get(", "transaction_id = ''\n    known = self._data.get("),
         ), ("proxy-transactions",)),
-    _mutant(82, "a proxy passes a rollback on as a commit",
+    _mutant(112, "a proxy passes a rollback on as a commit",
             f"{PROXY}.end_transaction_activity:EndTransactionActivity.end_transaction",
             "_STATES.get(request.resolution, _UNKNOW)", "_STATES[TransactionResolution.COMMIT]", "proxy-transactions"),
 )  # fmt: skip
