@@ -20,17 +20,15 @@ Debits = dict[str, "TransactionResolution"]
 """Of each transfer what became of its debit. It stands for a data base on a machine that never fails."""
 
 STORY = story("""
-    ClientSettingsTaken 1 proxy-1: A bank tells the proxy for which topic it sends. It is one for transactions, so the
-      proxy will tell the broker, every 20 seconds, that somebody can be asked here.
+    ClientSettingsTaken 1 proxy-1: A bank will send transactions. The proxy tells brokers, every 20 s, to ask here.
     HalfMessageHidden 1 broker-a: A transfer begins: the proxy has a half message stored, which nobody can receive.
     TransactionResolved 1 producer-1: The money has left the account. The bank tells the proxy: commit.
-    EndTransactionRelayed 1 proxy-1: For 30 seconds the proxy knows where that half message lies. It tells the broker.
+    EndTransactionRelayed 1 proxy-1: For 30 s the proxy knows where that half message lies, and tells the broker.
     ConsumeStarted 1 consumer-1: The broker has stored the message where it belongs, and the other bank gets it.
     NodeCrashed 1 producer-1: In its third transfer the bank's machine is killed. Was the money taken?
-    NodeCrashed 2 proxy-1: In a transfer of the other machine the proxy is killed, and what it knew dies with it.
-    RpcRefused 1 proxy-2: The bank has taken the money and says commit at the other proxy. That one knows nothing of it.
-    OrphanedTransactionRelayed 1 proxy-2: At its next round the broker asks proxy-2, which has announced the topic.
-      The proxy hands the question on to a producer that is connected to it.
+    NodeCrashed 2 proxy-1: In the other machine's transfer the proxy is killed, and what it knew dies with it.
+    RpcRefused 1 proxy-2: The bank has the money and says commit at the other proxy, which knows nothing of it.
+    OrphanedTransactionRelayed 1 proxy-2: The broker asks what became of it: proxy-2 asks a producer of the topic.
     LocalTransactionRemembered 2 producer-2: The data base knows the debit, and the transfer comes after all.
 """)
 

@@ -81,3 +81,10 @@ def test_the_stage_shows_what_a_slave_has() -> None:
     strips = {queue: strip for queue, strip in board.strips.items() if queue[0] == "slave-a"}
     assert strips
     assert all(cell.key for strip in strips.values() for cell in strip.cells)
+
+
+def test_what_a_producer_says_through_a_proxy_is_seen_beside_its_half_message() -> None:
+    rows = folded(TransactionsBoard, played("proxy-transactions", 3)).table().rows
+    assert [(row[3], row[4]) for row in rows] == [
+        ("committed", "COMMIT_MESSAGE"), ("rolled back", "ROLLBACK_MESSAGE")
+    ]  # fmt: skip
