@@ -146,6 +146,14 @@ def _local_transaction_executed(record: Record) -> str:
     return "{node} does not know yet what became of the local part of {message}"
 
 
+def _local_transaction_remembered(record: Record) -> str:
+    if record.local_state == "COMMIT_MESSAGE":
+        return "{node} is asked about {message}, and says commit"
+    if record.local_state == "ROLLBACK_MESSAGE":
+        return "{node} is asked about {message}, and says rollback"
+    return "{node} is asked about {message}, and does not know"
+
+
 def _transaction_resolved(record: Record) -> str:
     if record.local_state == "COMMIT_MESSAGE":
         return "{node} commits {message}"
@@ -173,6 +181,13 @@ def _topic_created(record: Record) -> str:
 def _of_own_groups(pattern: str) -> Callable[[Record], str]:
     """Said of the groups that applications have named only: each client has a producer of its own, for give-backs."""
     return lambda record: "" if record.group.startswith("CLIENT_INNER") else pattern
+
+
+def _client_started(record: Record) -> str:
+    """A producer that speaks to proxies has no group."""
+    if not record.group:
+        return "{node} is ready as a {role}"
+    return _of_own_groups("{node} is ready as a {role} of the group {group}")(record)
 
 
 def _of_consumers(pattern: str) -> Callable[[Record], str]:
@@ -503,7 +518,7 @@ SENTENCES: dict[str, Sentence] = {
     "TraceSent": "{node} sends what it has noted of messages to the topic {topic}",
     "TraceLost": "{node} loses what it has noted of messages: {why}",
     # the clients
-    "ClientStarted": _of_own_groups("{node} is ready as a {role} of the group {group}"),
+    "ClientStarted": _client_started,
     "ClientStopped": _of_own_groups("{node} was shut down"),
     "RouteUpdated": _of_applications("{node} has learnt where the topic {topic} is: on {brokers}"),
     "RouteMissing": _of_applications("{node} has found no broker for the topic {topic}"),
@@ -561,7 +576,7 @@ SENTENCES: dict[str, Sentence] = {
     "TransactionChecked": _transaction_checked,
     "HalfMessageGivenUp": "{node} puts {message} aside: it was asked about {check_times} times, and nobody knew",
     "LocalTransactionExecuted": _local_transaction_executed,
-    "LocalTransactionRemembered": "{node} is asked about {message}, and says {local_state}",
+    "LocalTransactionRemembered": _local_transaction_remembered,
     "TransactionResolved": _transaction_resolved,
     "EndTransactionRelayed": "{node} knows where the half of {message} lies, and tells {broker_name} how it ended",
     "OrphanedTransactionRelayed": _orphaned_transaction_relayed,
