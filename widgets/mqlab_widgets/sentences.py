@@ -11,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, dlq_topic, is_retry_topic, is_system_topic
+from mqlab.protocol.topics import (
+    CID_SYS_RMQ_TRANS,
+    RMQ_SYS_SCHEDULE_TOPIC,
+    dlq_topic,
+    is_retry_topic,
+    is_system_topic,
+)
 from mqlab.views.journey import CONSUMED
 
 if TYPE_CHECKING:
@@ -193,6 +199,13 @@ def _client_started(record: Record) -> str:
 def _of_consumers(pattern: str) -> Callable[[Record], str]:
     """Said of consumers only: which producers a broker knows changes nothing that is seen."""
     return lambda record: pattern if record.role == "consumer" else ""
+
+
+def _offset_committed(record: Record) -> str:
+    """Where a broker's own check goes on is nobody's progress."""
+    if record.group == CID_SYS_RMQ_TRANS:
+        return ""
+    return "{node} notes that {group} goes on at offset {queue_offset} of {queue}"
 
 
 def _pull_received(record: Record) -> str:
@@ -468,7 +481,7 @@ SENTENCES: dict[str, Sentence] = {
     "PullAnswered": _pull_answered,
     "PullHeld": "{node} has nothing new in {queue} and keeps {remote}'s request, for {hold} at most",
     "PullWoken": _woken,
-    "OffsetCommitted": "{node} notes that {group} goes on at offset {queue_offset} of {queue}",
+    "OffsetCommitted": _offset_committed,
     "OffsetReset": "{node} moves {group} to offset {queue_offset} of {queue}",
     "ConfigNotPersisted": "{node} could not write one of its tables: {why}",
     "QueueLocked": "{node} locks {named_queue} for {client}",
