@@ -260,6 +260,19 @@ def test_questions_wait_for_each_other(bank: Bank) -> None:
     assert 1_000 <= second_ms - first_ms < 1_100
 
 
+def test_a_topic_that_a_producer_did_not_name_at_its_start_is_announced_after_five_minutes(bank: Bank) -> None:
+    """As in RocketMQ: the client tells its settings a second after its start, and then every 300 s."""
+    producer = bank.bank("")
+    bank.run_ms(2_000)
+    bank.half(producer)
+    bank.run_ms(290_000)
+    assert bank.asked == []
+    assert bank.events("HeartbeatReceived", client_id="rmq-proxy-producer-client") == []
+    bank.run_ms(60_000)
+    assert len(bank.asked) == 1
+    assert bank.ended() == [("COMMIT_MESSAGE", True, 0)]
+
+
 def test_nobody_is_asked_about_a_topic_of_all_types(bank: Bank) -> None:
     bank.lab.create_topic("M", 1, attributes={"+message.type": "MIXED"})
     bank.half(bank.bank("M"), topic="M")

@@ -61,6 +61,9 @@ class Producer(Startable, ProducerConfiguration):
         await producer.start()
         receipt = await producer.send(Message("Orders", "hello", tag="paid"))
 
+    Whoever sends within transactions should name their `topics` from the start: a broker asks only producers of which
+    it was told, and a topic that is first sent to later is told of with the next settings, up to 300 s later.
+
     One message at a time, as in RocketMQ, whose client sends lists of one. Differs from RocketMQ: the queue by which a
     message group chooses its proxy is that of Python's client (Java hashes otherwise, and the proxy chooses the queue
     anyway); no lite topics and priorities.
