@@ -262,7 +262,7 @@ def test_questions_wait_for_each_other(bank: Bank) -> None:
 
 def test_a_topic_that_a_producer_did_not_name_at_its_start_is_announced_after_five_minutes(bank: Bank) -> None:
     """As in RocketMQ: the client tells its settings a second after its start, and then every 300 s."""
-    producer = bank.bank("")
+    producer = bank.bank("T")
     bank.run_ms(2_000)
     bank.half(producer)
     bank.run_ms(290_000)
