@@ -33,7 +33,8 @@ LOST_AGAIN_TEXT = (
 NOT_WRITTEN = "an end that is not written down"
 NOT_WRITTEN_TEXT = (
     "What ended is written into the op topic for many half messages at a time. A store that refuses that message, as "
-    "on a full disk, is not tried again: all of them are asked about."
+    "on a full disk, is not tried again: all of them are asked about. So they are where the store takes it, and has no "
+    "room for its entry in the queue."
 )
 
 
@@ -167,7 +168,8 @@ class EndedIsLeftAlone(Rule):
     """
 
     kinds = (
-        "TransactionEnded", "TransactionOpWritten", "HalfMessageStoredAgain", "BrokerStarted", "NodeThawed", "DiskHung"
+        "TransactionEnded", "TransactionOpWritten", "DispatchStalled", "HalfMessageStoredAgain", "BrokerStarted",
+        "NodeThawed", "DiskHung",
     )  # fmt: skip
     EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WRITTEN: NOT_WRITTEN_TEXT}
 
@@ -185,6 +187,8 @@ class EndedIsLeftAlone(Rule):
         elif record.kind == "TransactionOpWritten":
             if record.op_offset < 0:
                 self._refused[record.node] = None
+        elif record.kind == "DispatchStalled":
+            self._refused[record.node] = None
         elif record.kind == "HalfMessageStoredAgain":
             self._asked(record)
         else:
