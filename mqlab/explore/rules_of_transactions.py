@@ -169,7 +169,7 @@ class EndedIsLeftAlone(Rule):
 
     kinds = (
         "TransactionEnded", "TransactionOpWritten", "DispatchStalled", "HalfMessageStoredAgain", "BrokerStarted",
-        "NodeThawed", "DiskHung",
+        "NodeThawed", "DiskHung", "DiskUnhung",
     )  # fmt: skip
     EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WRITTEN: NOT_WRITTEN_TEXT}
 
@@ -178,11 +178,13 @@ class EndedIsLeftAlone(Rule):
         self._ended_us: dict[tuple[str, int], int] = {}
         """(broker, half offset) -> when it was told the end."""
         self._refused: dict[str, None] = {}
+        self._hung: dict[str, None] = {}
+        """Machines whose disks hang: there an end waits for the one that is being written."""
 
     def on_event(self, record: Record) -> None:
         """Note ends, forget those of a broker that was stopped or could not write, and judge questions."""
         if record.kind == "TransactionEnded":
-            if record.code == 0 and record.local_state in (COMMIT, ROLLBACK):
+            if record.code == 0 and record.local_state in (COMMIT, ROLLBACK) and record.node not in self._hung:
                 self._ended_us.setdefault((record.node, record.half_offset), record.ts_us)
         elif record.kind == "TransactionOpWritten":
             if record.op_offset < 0:
@@ -193,6 +195,10 @@ class EndedIsLeftAlone(Rule):
             self._asked(record)
         else:
             stopped = record.node if record.kind == "BrokerStarted" else record.target
+            if record.kind == "DiskHung":
+                self._hung[stopped] = None
+            elif record.kind == "DiskUnhung":
+                self._hung.pop(stopped, None)
             self._ended_us = {key: us for key, us in self._ended_us.items() if key[0] != stopped}
 
     def _asked(self, record: Record) -> None:
