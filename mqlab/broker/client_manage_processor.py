@@ -31,7 +31,8 @@ class ClientManageProcessor(RequestProcessor):
 
     Java: org.apache.rocketmq.broker.processor.ClientManageProcessor. A heartbeat makes its groups known, creates the
     retry topic of each consumer group, and keeps the client from being dropped. With a fingerprint (heartbeat V2) a
-    client may leave out subscriptions that the broker knows already.
+    client may leave out subscriptions; the answer says whether the group had another fingerprint before. As in RocketMQ
+    a group without any has none that differs, also when this broker has never been told its subscriptions.
     """
 
     def __init__(self, broker: BrokerParts) -> None:
@@ -60,8 +61,12 @@ class ClientManageProcessor(RequestProcessor):
             )
         sub_change = not heartbeat.heartbeat_fingerprint
         for consumer in heartbeat.consumer_data_set:
-            if self._fingerprints.get(consumer.group_name) != heartbeat.heartbeat_fingerprint:
+            if self._is_rejected(consumer):
+                continue
+            known = self._fingerprints.get(consumer.group_name, heartbeat.heartbeat_fingerprint)
+            if known != heartbeat.heartbeat_fingerprint:
                 sub_change = True
+            self._fingerprints[consumer.group_name] = heartbeat.heartbeat_fingerprint
             info = ClientChannelInfo(channel, heartbeat.client_id, request.language, request.version, node.now_us())
             self._register_consumer(info, consumer, heartbeat)
         for producer in heartbeat.producer_data_set:
@@ -72,10 +77,13 @@ class ClientManageProcessor(RequestProcessor):
         response.add_ext_field(IS_SUB_CHANGE, "true" if sub_change else "false")
         return response
 
+    def _is_rejected(self, consumer: ConsumerData) -> bool:
+        """Is this a consumer that pulls by itself, and the broker wants none?"""
+        is_active = consumer.consume_type == ConsumeType.CONSUME_ACTIVELY
+        return is_active and self._broker.broker_config.reject_pull_consumer_enable
+
     def _register_consumer(self, info: ClientChannelInfo, consumer: ConsumerData, heartbeat: HeartbeatData) -> None:
         broker = self._broker
-        if broker.broker_config.reject_pull_consumer_enable and consumer.consume_type == ConsumeType.CONSUME_ACTIVELY:
-            return
         group = broker.subscription_group_manager.find_subscription_group_config(consumer.group_name)
         if group is None:
             return
@@ -87,8 +95,6 @@ class ClientManageProcessor(RequestProcessor):
             TopicSysFlag.build(False, True) if consumer.unit_mode else 0,
             order=any(topics.is_order_topic(subscribed.topic) for subscribed in consumer.subscription_data_set),
         )
-        if heartbeat.heartbeat_fingerprint and not heartbeat.without_sub:
-            self._fingerprints[consumer.group_name] = heartbeat.heartbeat_fingerprint
         broker.consumer_manager.register_consumer(
             consumer.group_name,
             info,

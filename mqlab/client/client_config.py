@@ -49,6 +49,8 @@ class ClientConfig:
     persist_consumer_offset_interval: int = 5_000
     pull_time_delay_mills_when_exception: int = 1_000
     mq_client_api_timeout: int = 3_000
+    use_heartbeat_v2: bool = False
+    """Leave subscriptions that brokers know out of heartbeats (com.rocketmq.heartbeat.v2)."""
     unit_mode: bool = False
     unit_name: str | None = None
     vip_channel_enabled: bool = False

@@ -11,20 +11,22 @@ from mqlab.sim import Lock
 from mqlab.trace.events.client import BrokerForgotten, HeartbeatAnswered, HeartbeatFailed
 
 if TYPE_CHECKING:
+    from mqlab.client.heartbeats_v2 import HeartbeatsV2
     from mqlab.client.mq_client_instance import MQClientInstance
 
 
 class Heartbeats:
     """Sends the heartbeats of one client instance; whoever finds it busy does without.
 
-    Java: the heartbeat part of org.apache.rocketmq.client.impl.factory.MQClientInstance. Differs from RocketMQ: always
-    the first version, with all subscriptions in every heartbeat.
+    Java: the heartbeat part of org.apache.rocketmq.client.impl.factory.MQClientInstance. With `use_heartbeat_v2` they
+    are of the second form (mqlab.client.heartbeats_v2), else each says everything.
     """
 
     def __init__(self, instance: MQClientInstance) -> None:
         self._instance = instance
         self._lock = Lock("the heartbeat lock")
         self.broker_version_table: dict[str, dict[str, int]] = {}
+        self._second_form: HeartbeatsV2 | None = None
 
     def prepare(self) -> HeartbeatData:
         """What a heartbeat of now would say.
@@ -46,10 +48,10 @@ class Heartbeats:
         producers = [ProducerData(group) for group in instance.producer_table]
         return HeartbeatData(instance.client_id, producers, consumers)
 
-    async def send_to_all_brokers(self) -> bool:
+    async def send_to_all_brokers(self, *, rebalanced: bool = False) -> bool:
         """One heartbeat to each known address; False if another is under way, or nobody is here or known.
 
-        Without consumers only masters are told.
+        Without consumers only masters are told. After a rebalance that has moved queues, nothing is left out.
 
         Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.sendHeartbeatToAllBrokerWithLock.
         """
@@ -62,6 +64,8 @@ class Heartbeats:
             table = self._instance.routes.broker_addr_table
             if not table:
                 return False
+            if rebalanced and self._second_form is not None:
+                self._second_form.rebalanced()
             for broker_name, addresses in sorted(table.items()):
                 for broker_id, address in sorted(addresses.items()):
                     if broker_id == MASTER_ID or heartbeat.consumer_data_set:
@@ -86,7 +90,10 @@ class Heartbeats:
         instance = self._instance
         hooks = instance.node.hooks
         try:
-            version = await instance.api.send_heartbeat(address, heartbeat, instance.config.mq_client_api_timeout)
+            if instance.config.use_heartbeat_v2:
+                version = await self._v2().send(broker_name, address, heartbeat)
+            else:
+                version = await instance.api.send_heartbeat(address, heartbeat, instance.config.mq_client_api_timeout)
         except (RemotingException, MQBrokerException) as error:
             if hooks.on:
                 hooks.emit(HeartbeatFailed(instance.client_id, broker_name, address, str(error)))
@@ -95,6 +102,14 @@ class Heartbeats:
         if hooks.on:
             hooks.emit(HeartbeatAnswered(instance.client_id, broker_name, address))
         return True
+
+    def _v2(self) -> HeartbeatsV2:
+        """The second form, imported when it is first used."""
+        if self._second_form is None:
+            from mqlab.client.heartbeats_v2 import HeartbeatsV2
+
+            self._second_form = HeartbeatsV2(self._instance)
+        return self._second_form
 
     def broker_version(self, broker_name: str, address: str) -> int:
         """The version that a broker answered with, 0 while it has not answered yet."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mqlab.client.producer.send_result import SendResult, SendStatus
 from mqlab.client.top_addressing import TopAddressing
@@ -19,6 +19,8 @@ from mqlab.protocol.group_bodies import (
     UnlockBatchRequestBody,
 )
 from mqlab.protocol.headers import (
+    IS_SUB_CHANGE,
+    IS_SUPPORT_HEART_BEAT_V2,
     ConsumerSendMsgBackRequestHeader,
     GetConsumerListByGroupRequestHeader,
     GetEarliestMsgStoretimeRequestHeader,
@@ -90,6 +92,14 @@ def _body(cls: type[BodyT], response: RemotingCommand, address: str) -> BodyT:
 
 class OffsetNotFoundException(MQBrokerException):
     """The broker knows no offset of this group for this queue."""
+
+
+class HeartbeatV2Result(NamedTuple):
+    """The answer to a heartbeat of the second form (org.apache.rocketmq.remoting.common.HeartbeatV2Result)."""
+
+    version: int
+    is_sub_change: bool
+    is_support_v2: bool
 
 
 class MQClientAPIImpl:
@@ -180,6 +190,16 @@ class MQClientAPIImpl:
         """Tell a broker who is here; the version of the broker."""
         request = RemotingCommand.request(RequestCode.HEART_BEAT, HeartbeatRequestHeader(), heartbeat.encode())
         return (await self._call(address, request, timeout_ms)).version
+
+    async def send_heartbeat_v2(self, address: str, heartbeat: HeartbeatData, timeout_ms: int) -> HeartbeatV2Result:
+        """Tell a broker who is here, and hear whether its fingerprint of the groups was another one before."""
+        request = RemotingCommand.request(RequestCode.HEART_BEAT, HeartbeatRequestHeader(), heartbeat.encode())
+        response = await self._call(address, request, timeout_ms)
+        return HeartbeatV2Result(
+            response.version,
+            response.ext_field(IS_SUB_CHANGE) == "true",
+            response.ext_field(IS_SUPPORT_HEART_BEAT_V2) == "true",
+        )
 
     async def unregister_client(
         self, address: str, client_id: str, producer_group: str | None, consumer_group: str | None, timeout_ms: int

@@ -33,14 +33,18 @@ LOST_AGAIN_TEXT = (
 NOT_WRITTEN = "an end that is not written down"
 NOT_WRITTEN_TEXT = (
     "What ended is written into the op topic for many half messages at a time. A store that refuses that message, as "
-    "on a full disk, is not tried again: all of them are asked about."
+    "on a full disk, is not tried again: all of them are asked about. So they are where the store takes it, and has no "
+    "room for its entry in the queue."
 )
 
 
 class HalfMessagesAreHidden(Rule):
     """A message of a transaction is stored where consumers read only once its producer has said that it may be."""
 
-    kinds = ("HalfMessageHidden", "LocalTransactionExecuted", "LocalTransactionRemembered", "MessageStored")
+    kinds = (
+        "HalfMessageHidden", "LocalTransactionExecuted", "LocalTransactionRemembered", "TransactionResolved",
+        "MessageStored",
+    )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -164,7 +168,8 @@ class EndedIsLeftAlone(Rule):
     """
 
     kinds = (
-        "TransactionEnded", "TransactionOpWritten", "HalfMessageStoredAgain", "BrokerStarted", "NodeThawed", "DiskHung"
+        "TransactionEnded", "TransactionOpWritten", "DispatchStalled", "HalfMessageStoredAgain", "BrokerStarted",
+        "NodeThawed", "DiskHung", "DiskUnhung",
     )  # fmt: skip
     EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WRITTEN: NOT_WRITTEN_TEXT}
 
@@ -173,19 +178,27 @@ class EndedIsLeftAlone(Rule):
         self._ended_us: dict[tuple[str, int], int] = {}
         """(broker, half offset) -> when it was told the end."""
         self._refused: dict[str, None] = {}
+        self._hung: dict[str, None] = {}
+        """Machines whose disks hang: there an end waits for the one that is being written."""
 
     def on_event(self, record: Record) -> None:
         """Note ends, forget those of a broker that was stopped or could not write, and judge questions."""
         if record.kind == "TransactionEnded":
-            if record.code == 0 and record.local_state in (COMMIT, ROLLBACK):
+            if record.code == 0 and record.local_state in (COMMIT, ROLLBACK) and record.node not in self._hung:
                 self._ended_us.setdefault((record.node, record.half_offset), record.ts_us)
         elif record.kind == "TransactionOpWritten":
             if record.op_offset < 0:
                 self._refused[record.node] = None
+        elif record.kind == "DispatchStalled":
+            self._refused[record.node] = None
         elif record.kind == "HalfMessageStoredAgain":
             self._asked(record)
         else:
             stopped = record.node if record.kind == "BrokerStarted" else record.target
+            if record.kind == "DiskHung":
+                self._hung[stopped] = None
+            elif record.kind == "DiskUnhung":
+                self._hung.pop(stopped, None)
             self._ended_us = {key: us for key, us in self._ended_us.items() if key[0] != stopped}
 
     def _asked(self, record: Record) -> None:

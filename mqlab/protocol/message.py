@@ -82,12 +82,22 @@ class MessageConst:
     KEY_SEPARATOR = " "
 
 
+_NOT_RESERVED = {
+    "CHECK_IMMUNITY_TIME_IN_SECONDS", "FORWARD_QUEUE_ID", "INNER_BASE", "INNER_MULTI_DISPATCH", "INNER_NUM",
+    "KEY_SEPARATOR", "REDIRECT", "SHARDING_KEY", "TRACE_CONTEXT", "TRANSACTION_CHECK_TIMES", "TRANSACTION_ID",
+    "TRANSIENT_PREFIX",
+}  # fmt: skip
+
 RESERVED_PROPERTIES = frozenset(
     value
     for name, value in vars(MessageConst).items()
-    if not name.startswith("_") and isinstance(value, str) and name not in ("KEY_SEPARATOR", "TRANSIENT_PREFIX")
+    if not name.startswith("_") and isinstance(value, str) and name not in _NOT_RESERVED
 )
-"""The names of properties that an application may not use for its own."""
+"""The names of properties that an application may not use for its own.
+
+Java: org.apache.rocketmq.common.message.MessageConst.STRING_HASH_SET. As there some of RocketMQ's own names are left
+out: an application may set them, and a 5.x client is shown them among the application's own.
+"""
 
 
 class MessageQueue(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError, MqlabError
@@ -25,6 +25,7 @@ from mqlab.protocol.v2.service import (
     NotifyClientTerminationResponse,
     TelemetryCommand,
 )
+from mqlab.proxy.cluster_metadata_service import TRANSACTION
 from mqlab.proxy.errors import GrpcProxyException
 from mqlab.proxy.grpc_validator import validate_consumer_group, validate_topic
 from mqlab.proxy.response_builder import OK
@@ -33,6 +34,9 @@ from mqlab.trace.events.proxy import ClientSettingsTaken
 
 if TYPE_CHECKING:
     from mqlab.proxy.client_manager import ClientManager
+    from mqlab.proxy.cluster_metadata_service import ClusterMetadataService
+    from mqlab.proxy.cluster_transaction_service import ClusterTransactionService
+    from mqlab.proxy.grpc_client_channel import GrpcClientChannel
     from mqlab.proxy.grpc_client_settings_manager import GrpcClientSettingsManager
     from mqlab.proxy.proxy_context import ProxyContext
     from mqlab.sim import Node
@@ -43,14 +47,23 @@ CONSUMERS = (ClientType.PUSH_CONSUMER, ClientType.SIMPLE_CONSUMER)
 class ClientActivity:
     """Answers Telemetry, Heartbeat and NotifyClientTermination.
 
-    Java: org.apache.rocketmq.proxy.grpc.v2.client.ClientActivity. Differs from RocketMQ: nothing is asked of clients
-    (stack traces, verifying messages, checking transactions).
+    Java: org.apache.rocketmq.proxy.grpc.v2.client.ClientActivity. Differs from RocketMQ: administrators ask nothing of
+    clients (stack traces, verifying messages).
     """
 
-    def __init__(self, node: Node, clients: ClientManager, settings: GrpcClientSettingsManager) -> None:
+    def __init__(
+        self,
+        node: Node,
+        clients: ClientManager,
+        settings: GrpcClientSettingsManager,
+        metadata: ClusterMetadataService,
+        transactions: Callable[[], ClusterTransactionService],
+    ) -> None:
         self._node = node
         self._clients = clients
         self._settings = settings
+        self._metadata = metadata
+        self._transactions = transactions
         clients.producer_left.append(self._producer_left)
 
     def _producer_left(self, group: str, client_id: str) -> None:
@@ -91,7 +104,8 @@ class ClientActivity:
         if settings.publishing is not None:
             for topic in settings.publishing.topics:
                 validate_topic(topic)
-                self._clients.register_producer(topic.name, ctx.client_id)
+                channel = await self._register_producer(topic.name, ctx.client_id)
+                channel.set_client_observer(stream)
         elif settings.subscription is not None:
             validate_consumer_group(settings.subscription.group)
             assert settings.subscription.group is not None
@@ -107,13 +121,25 @@ class ClientActivity:
             self._node.hooks.emit(ClientSettingsTaken(ctx.client_id, group, role))
         stream.write(TelemetryCommand(OK, await self._settings.settings_of(ctx.client_id)))
 
+    async def _register_producer(self, topic: str, client_id: str) -> GrpcClientChannel:
+        """A producer is here; brokers shall know of one that sends within transactions.
+
+        Java: org.apache.rocketmq.proxy.grpc.v2.client.ClientActivity.registerProducer.
+        """
+        channel = self._clients.register_producer(topic, client_id)
+        if await self._metadata.topic_message_type(topic) == TRANSACTION:
+            await self._transactions().add_transaction_subscription(topic, topic)
+        return channel
+
     # -- staying and leaving ----------------------------------------------------------------------------------------
 
     async def heartbeat(self, ctx: ProxyContext, request: HeartbeatRequest) -> HeartbeatResponse:
         """Note that a client is still there."""
-        settings, clients = await self._settings.settings_of(ctx.client_id), self._clients
+        settings = await self._settings.settings_of(ctx.client_id)
         return HeartbeatResponse(
-            _for_each_place(ctx, settings, request.group, clients.register_producer, clients.register_consumer)
+            await _for_each_place(
+                ctx, settings, request.group, self._register_producer, self._clients.register_consumer
+            )
         )
 
     async def notify_client_termination(
@@ -121,16 +147,20 @@ class ClientActivity:
     ) -> NotifyClientTerminationResponse:
         """Forget a client that says that it ends."""
         settings, clients = self._settings.remove(ctx.client_id), self._clients
+
+        async def unregister_producer(topic: str, client_id: str) -> None:
+            clients.unregister_producer(topic, client_id)
+
         return NotifyClientTerminationResponse(
-            _for_each_place(ctx, settings, request.group, clients.unregister_producer, clients.unregister_consumer)
+            await _for_each_place(ctx, settings, request.group, unregister_producer, clients.unregister_consumer)
         )
 
 
-def _for_each_place(
+async def _for_each_place(
     ctx: ProxyContext,
     settings: Settings | None,
     group: Resource | None,
-    producer: Callable[[str, str], object],
+    producer: Callable[[str, str], Awaitable[object]],
     consumer: Callable[[str, str], object],
 ) -> Status:
     """Call `producer` with each topic of a producer and its id, or `consumer` with a consumer's group and its id."""
@@ -138,7 +168,7 @@ def _for_each_place(
         return Status(Code.UNRECOGNIZED_CLIENT_TYPE, "cannot find client settings for this client")
     if settings.client_type == ClientType.PRODUCER and settings.publishing is not None:
         for topic in settings.publishing.topics:
-            producer(topic.name, ctx.client_id)
+            await producer(topic.name, ctx.client_id)
     elif settings.client_type in CONSUMERS:
         validate_consumer_group(group)
         assert group is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from mqlab.proxy.grpc_client_channel import GrpcClientChannel
 from mqlab.trace.events.proxy import ProxyClientLeft
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from mqlab.sim import Node, PeriodicTask
 
 SCAN_PERIOD_MS = 10_000
+AVAILABLE_CHANNEL_TRIES = 3
 
 Left = Callable[[str, str], None]
 """Called with group and client id when a client is no member of the group any more."""
@@ -37,6 +39,9 @@ class ClientManager:
         self._expired_us = config.channel_expired_timeout * 1_000
         self._consumers: dict[ClientKey, int] = {}
         self._producers: dict[ClientKey, int] = {}
+        self._channels: dict[str, GrpcClientChannel] = {}
+        self._asked = 0
+        """How often a producer was wanted; the same for all topics."""
         self.consumer_left: list[Left] = []
         self.producer_left: list[Left] = []
         self._scan: PeriodicTask | None = None
@@ -56,9 +61,32 @@ class ClientManager:
         """A consumer is here."""
         self._consumers[ClientKey(group, client_id)] = self._node.now_us()
 
-    def register_producer(self, topic: str, client_id: str) -> None:
-        """A producer of this topic is here."""
+    def register_producer(self, topic: str, client_id: str) -> GrpcClientChannel:
+        """A producer of this topic is here; over the channel it can be asked."""
         self._producers[ClientKey(topic, client_id)] = self._node.now_us()
+        channel = self._channels.get(client_id)
+        if channel is None:
+            channel = self._channels[client_id] = GrpcClientChannel(client_id)
+        return channel
+
+    def group_online(self, topic: str) -> bool:
+        """Whether any producer of a topic is here."""
+        return any(key.group == topic for key in self._producers)
+
+    def available_producer(self, topic: str) -> GrpcClientChannel | None:
+        """A producer of a topic that can be asked something, each in its turn; None when there is none.
+
+        Java: org.apache.rocketmq.broker.client.ProducerManager.getAvailableChannel, which looks at three of them.
+        """
+        channels = [self._channels[key.client_id] for key in self._producers if key.group == topic]
+        if not channels:
+            return None
+        self._asked += 1
+        for place in range(AVAILABLE_CHANNEL_TRIES):
+            channel = channels[(self._asked + place) % len(channels)]
+            if channel.is_active:
+                return channel
+        return None
 
     def is_consumer(self, group: str, client_id: str) -> bool:
         """Whether a client is a member of the group."""
@@ -72,6 +100,8 @@ class ClientManager:
     def unregister_producer(self, topic: str, client_id: str, reason: str = "it said so") -> None:
         """A producer has gone."""
         if self._producers.pop(ClientKey(topic, client_id), None) is not None:
+            if not any(key.client_id == client_id for key in self._producers):
+                del self._channels[client_id]
             self._tell("", client_id, reason, self.producer_left)
 
     def _tell(self, group: str, client_id: str, reason: str, listeners: list[Left]) -> None:

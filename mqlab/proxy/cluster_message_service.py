@@ -17,11 +17,12 @@ from mqlab.protocol.headers.pop import (
     PopMessageRequestHeader,
 )
 from mqlab.protocol.v2.definition import Code
-from mqlab.proxy.errors import GrpcProxyException
+from mqlab.proxy.errors import GrpcProxyException, ProxyException
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_api import MQClientAPIImpl
     from mqlab.client.producer.send_result import SendResult
+    from mqlab.protocol.headers import EndTransactionRequestHeader, RecallMessageRequestHeader
     from mqlab.protocol.headers.send import SendMessageRequestHeaderV2
     from mqlab.protocol.message import Message
     from mqlab.proxy.message_queue_selector import AddressableMessageQueue
@@ -50,6 +51,20 @@ class ClusterMessageService:
         address = queue.broker_addr
         response = await self._api.send_message(address, message, header, DEFAULT_TIMEOUT_MS)
         return self._api.process_send_response(queue.message_queue, message, response, address)
+
+    async def recall_message(
+        self, broker_name: str, header: RecallMessageRequestHeader, timeout_ms: int = DEFAULT_TIMEOUT_MS
+    ) -> str:
+        """Take a message back that waits at a broker; its unique key, or MQBrokerException when that refuses."""
+        address = await self._resolve_broker_addr(broker_name)
+        return await self._api.recall_message(address, header, timeout_ms)
+
+    async def end_transaction_oneway(
+        self, broker_name: str, header: EndTransactionRequestHeader, timeout_ms: int = DEFAULT_TIMEOUT_MS
+    ) -> None:
+        """Tell a broker how a transaction ended, and hear nothing of it."""
+        address = await self._resolve_broker_addr(broker_name)
+        self._api.end_transaction_oneway(address, header, "end transaction from proxy", timeout_ms)
 
     async def pop_message(
         self, queue: AddressableMessageQueue, header: PopMessageRequestHeader, timeout_ms: int
@@ -106,11 +121,14 @@ class ClusterMessageService:
 
     async def _address(self, handle: ReceiptHandle) -> str:
         """Where the broker of a handle is; GrpcProxyException when nobody knows."""
+        return await self._resolve_broker_addr(handle.broker_name, Code.INVALID_RECEIPT_HANDLE)
+
+    async def _resolve_broker_addr(self, broker_name: str, unknown: Code = Code.BAD_REQUEST) -> str:
+        """Where a broker is; GrpcProxyException, for a name that nobody knows with the code `unknown`."""
         try:
-            address = await self._routes.broker_addr(handle.broker_name)
+            address = await self._routes.broker_addr(broker_name)
         except MqlabError as error:
-            unknown = f"cannot find broker {handle.broker_name}"
-            raise GrpcProxyException(Code.INVALID_RECEIPT_HANDLE, unknown) from error
+            raise ProxyException(unknown, f"cannot find broker {broker_name}") from error
         if address is None:
-            raise GrpcProxyException(Code.INTERNAL_SERVER_ERROR, f"broker {handle.broker_name} has no master")
+            raise GrpcProxyException(Code.INTERNAL_SERVER_ERROR, f"broker {broker_name} has no master")
         return address

@@ -10,6 +10,8 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers.admin import GetSubscriptionGroupConfigRequestHeader, GetTopicConfigRequestHeader
 from mqlab.protocol.json_body import JsonBody
 from mqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
+from mqlab.protocol.v2.definition import Code
+from mqlab.proxy.errors import ProxyException
 from mqlab.proxy.loading_cache import LoadingCache
 from mqlab.proxy.response_builder import is_topic_not_exist
 
@@ -25,6 +27,18 @@ UNSPECIFIED, NORMAL, FIFO, DELAY, TRANSACTION, MIXED = "UNSPECIFIED", "NORMAL", 
 """The types that a topic can have (org.apache.rocketmq.common.attribute.TopicMessageType)."""
 
 BodyT = TypeVar("BodyT", bound=JsonBody)
+
+
+def validate_topic_message_type(expected: str, actual: str) -> None:
+    """Refuse a message of a type that its topic was not made for.
+
+    Java: org.apache.rocketmq.proxy.processor.validator.DefaultTopicMessageTypeValidator.
+    """
+    if actual == UNSPECIFIED or expected not in (actual, MIXED):
+        raise ProxyException(
+            Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE,
+            f"TopicMessageType validate failed, the expected type is {expected}, but actual type is {actual}",
+        )
 
 
 class ClusterMetadataService:

@@ -12,7 +12,7 @@ from mqlab.protocol.headers.client import ConsumerSendMsgBackRequestHeader
 from mqlab.protocol.headers.pop import PopMessageRequestHeader
 from mqlab.protocol.v2.definition import Code
 from mqlab.proxy.cluster_message_service import DEFAULT_TIMEOUT_MS, ClusterMessageService
-from mqlab.proxy.errors import GrpcProxyException
+from mqlab.proxy.errors import ProxyException
 from mqlab.proxy.grpc_validator import validate_receipt_handle
 from mqlab.trace.events.proxy import DeadLetterForwarded, PopResultFiltered
 
@@ -129,7 +129,7 @@ class ConsumerProcessor:
         Java: org.apache.rocketmq.proxy.processor.ProducerProcessor.forwardMessageToDeadLetterQueue.
         """
         if handle.commit_log_offset is None or handle.commit_log_offset < 0:
-            raise GrpcProxyException(Code.INVALID_RECEIPT_HANDLE, "commit log offset is empty")
+            raise ProxyException(Code.INVALID_RECEIPT_HANDLE, "commit log offset is empty")
         header = ConsumerSendMsgBackRequestHeader(
             offset=handle.commit_log_offset,
             group=group,

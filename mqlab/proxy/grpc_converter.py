@@ -78,6 +78,11 @@ def stored_message(message: v2.Message, config: ProxyConfig, remote_address: str
     if system.keys:
         properties[MessageConst.KEYS] = MessageConst.KEY_SEPARATOR.join(system.keys)
     properties[MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX] = system.message_id
+    if system.message_type == v2.MessageType.TRANSACTION:
+        properties[MessageConst.TRANSACTION_PREPARED] = "true"
+        if system.orphaned_transaction_recovery_duration is not None:
+            seconds = system.orphaned_transaction_recovery_duration // 1_000
+            properties[MessageConst.CHECK_IMMUNITY_TIME_IN_SECONDS] = str(seconds)
     if system.delivery_timestamp is not None:
         if config.use_delay_level:
             level = delay_level(config.message_delay_level, system.delivery_timestamp - now_ms)

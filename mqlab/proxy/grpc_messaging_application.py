@@ -63,7 +63,12 @@ class GrpcMessagingApplication:
             config.grpc_client_manager_thread_pool_nums or cores,
             config.grpc_client_manager_thread_queue_capacity,
         )
-        self.pools = (route, producer, consumer, client_manager)
+        transaction = node.pool(
+            "GrpcTransactionThreadPool",
+            config.grpc_transaction_thread_pool_nums or cores,
+            config.grpc_transaction_thread_queue_capacity,
+        )
+        self.pools = (route, producer, consumer, client_manager, transaction)
         settle, client = activities.settle, activities.client
         route_us, producer_us = config.route_service_us, config.producer_service_us
         consumer_us, client_us = config.consumer_service_us, config.client_manager_service_us
@@ -73,6 +78,10 @@ class GrpcMessagingApplication:
             service.SEND_MESSAGE: _Route(producer, producer_us, activities.send.send_message),
             service.FORWARD_MESSAGE_TO_DEAD_LETTER_QUEUE: _Route(
                 producer, producer_us, settle.forward_message_to_dead_letter_queue
+            ),
+            service.RECALL_MESSAGE: _Route(producer, producer_us, activities.recall_message),
+            service.END_TRANSACTION: _Route(
+                transaction, config.transaction_service_us, activities.end_transaction
             ),
             service.RECEIVE_MESSAGE: _Route(consumer, consumer_us, None),
             service.ACK_MESSAGE: _Route(consumer, consumer_us, settle.ack_message),
@@ -88,12 +97,8 @@ class GrpcMessagingApplication:
                 self._activities.client.telemetry(ProxyContext.of(stream), stream)
             except GrpcProxyException as error:
                 stream.end(StatusCode.INVALID_ARGUMENT, str(error))
-        elif stream.rpc in self._routes:
-            stream.on_message = lambda request: self._add_executor(stream, request)
         else:
-            stream.on_message = lambda request: self._answer(
-                stream, _refused(stream, Status(Code.NOT_IMPLEMENTED, f"{stream.rpc.name} is not served"))
-            )
+            stream.on_message = lambda request: self._add_executor(stream, request)
 
     def _add_executor(self, stream: ServerStream, request: Any) -> None:
         """Give a call to its threads; one that says no client id, or that the pool has no room for, is refused.

@@ -13,8 +13,8 @@ from mqlab.errors import MQClientException
 from mqlab.protocol.extra_info import ReceiptHandle
 from mqlab.protocol.message import RESERVED_PROPERTIES
 from mqlab.protocol.topics import check_group, check_topic, is_sys_consumer_group, is_system_topic
-from mqlab.protocol.v2.definition import Code, Message, Resource, SystemProperties
-from mqlab.proxy.errors import GrpcProxyException
+from mqlab.protocol.v2.definition import Code, Message, MessageType, Resource, SystemProperties
+from mqlab.proxy.errors import GrpcProxyException, ProxyException
 
 if TYPE_CHECKING:
     from mqlab.proxy.proxy_config import ProxyConfig
@@ -56,7 +56,7 @@ def validate_invisible_time(invisible_ms: int, least_ms: int, most_ms: int) -> N
 def validate_receipt_handle(handle: ReceiptHandle, now_ms: int) -> None:
     """Refuse a handle whose invisible time is over."""
     if handle.expires_ms <= now_ms:
-        raise GrpcProxyException(Code.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
+        raise ProxyException(Code.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
 
 
 # -- messages to send --------------------------------------------------------------------------------------------------
@@ -72,6 +72,7 @@ def validate_message(message: Message, config: ProxyConfig, now_ms: int) -> None
     _validate_properties(message.user_properties, system, config)
     if not system.message_id.strip():
         raise GrpcProxyException(Code.ILLEGAL_MESSAGE_ID, "message id cannot be empty")
+    _validate_recovery(system, config)
     _validate_group(system.message_group or "", config)
     if system.delivery_timestamp is not None and 0 < config.max_delay_time_mills < system.delivery_timestamp - now_ms:
         raise GrpcProxyException(
@@ -120,6 +121,14 @@ def _validate_tag(tag: str) -> None:
     if "|" in tag:
         raise GrpcProxyException(Code.ILLEGAL_MESSAGE_TAG, "tag cannot contain '|'")
     _refuse_control(tag, Code.ILLEGAL_MESSAGE_TAG, "tag")
+
+
+def _validate_recovery(system: SystemProperties, config: ProxyConfig) -> None:
+    recovery_ms, most = system.orphaned_transaction_recovery_duration, config.max_transaction_recovery_second
+    if system.message_type == MessageType.TRANSACTION and recovery_ms is not None and 0 < most < recovery_ms // 1_000:
+        raise GrpcProxyException(
+            Code.BAD_REQUEST, f"the max transaction recovery time of message is too large, max is {most}"
+        )
 
 
 def _validate_group(group: str, config: ProxyConfig) -> None:

@@ -13,8 +13,8 @@ class ProxyConfig:
 
     Times are in ms unless the name says otherwise; `namesrv_addr` is a list of addresses joined by `;`. A thread number
     of 0 means one for each core of the node. Differs from RocketMQ: local mode (a proxy inside of a broker), the
-    remoting port for 4.x clients, TLS, access control, metrics and what goes with transactions are absent. The last
-    group is not RocketMQ's: how long a call keeps a thread of its pool busy, in us.
+    remoting port for 4.x clients, TLS, access control and metrics are absent. The last group is not RocketMQ's: how
+    long a call keeps a thread of its pool busy, in us.
     """
 
     rocket_mq_cluster_name: str = "DefaultCluster"
@@ -28,6 +28,7 @@ class ProxyConfig:
     user_property_max_num: int = 128
     max_message_group_size: int = 64
     max_delay_time_mills: int = 24 * 3_600_000
+    max_transaction_recovery_second: int = 3_600
     enable_topic_message_type_check: bool = True
     use_delay_level: bool = False
     message_delay_level: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
@@ -61,6 +62,12 @@ class ProxyConfig:
     invisible_time_millis_when_clear: int = 1_000
     channel_expired_timeout: int = 120_000
 
+    transaction_heartbeat_period_second: int = 20
+    transaction_heartbeat_batch_num: int = 100
+    transaction_data_expire_scan_period_millis: int = 10_000
+    transaction_data_expire_millis: int = 30_000
+    transaction_data_max_num: int = 15
+
     grpc_producer_thread_pool_nums: int = 0
     grpc_producer_thread_queue_capacity: int = 10_000
     grpc_consumer_thread_pool_nums: int = 0
@@ -69,11 +76,21 @@ class ProxyConfig:
     grpc_route_thread_queue_capacity: int = 10_000
     grpc_client_manager_thread_pool_nums: int = 0
     grpc_client_manager_thread_queue_capacity: int = 10_000
+    grpc_transaction_thread_pool_nums: int = 0
+    grpc_transaction_thread_queue_capacity: int = 10_000
 
     route_service_us: int = 40
     producer_service_us: int = 40
     consumer_service_us: int = 40
     client_manager_service_us: int = 20
+    transaction_service_us: int = 40
 
     def __post_init__(self) -> None:
-        check_least(self, 1, "renew_schedule_period_millis")
+        check_least(
+            self,
+            1,
+            "renew_schedule_period_millis",
+            "transaction_heartbeat_period_second",
+            "transaction_heartbeat_batch_num",
+            "transaction_data_expire_scan_period_millis",
+        )

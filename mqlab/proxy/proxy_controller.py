@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.client.client_config import ClientConfig
 from mqlab.client.mq_client_api import MQClientAPIImpl
@@ -24,6 +25,14 @@ from mqlab.rpc import RpcServer
 from mqlab.trace.events.proxy import ProxyStarted
 
 if TYPE_CHECKING:
+    from mqlab.protocol.v2.service import (
+        EndTransactionRequest,
+        EndTransactionResponse,
+        RecallMessageRequest,
+        RecallMessageResponse,
+    )
+    from mqlab.proxy.cluster_transaction_service import ClusterTransactionService
+    from mqlab.proxy.proxy_context import ProxyContext
     from mqlab.sim import Node
 
 
@@ -35,13 +44,15 @@ class Activities(NamedTuple):
     send: SendMessageActivity
     receive: ReceiveMessageActivity
     settle: SettleActivity
+    end_transaction: Callable[[ProxyContext, Any], Awaitable[Any]]
+    recall_message: Callable[[ProxyContext, Any], Awaitable[Any]]
 
 
 class ProxyController:
     """Everything of one proxy in cluster mode (org.apache.rocketmq.proxy.ProxyStartup and DefaultMessagingProcessor).
 
-    It keeps nothing on its disk: settings, members and handles die with the process, and clients tell a new one
-    what they are.
+    It keeps nothing on its disk: settings, members, handles and where half messages lie die with the process, and
+    clients tell a new one what they are. What few worlds need is imported and made when it is first needed.
     """
 
     def __init__(self, node: Node, config: ProxyConfig | None = None) -> None:
@@ -61,17 +72,44 @@ class ProxyController:
         )
         self.application = GrpcMessagingApplication(node, config, self._activities())
         self.grpc_server = RpcServer(node, config.grpc_server_port, self.application.serve)
+        self._transactions: ClusterTransactionService | None = None
+        self._start_us = 0
 
     def _activities(self) -> Activities:
         node, config, routes, metadata = self.node, self.config, self.topic_route_service, self.metadata_service
         consumers, handles = self.consumer_processor, self.receipt_handle_manager
         return Activities(
             RouteActivity(config, routes, metadata),
-            ClientActivity(node, self.client_manager, self.settings_manager),
-            SendMessageActivity(node, config, routes, metadata, self.message_service),
+            ClientActivity(node, self.client_manager, self.settings_manager, metadata, self.transaction_service),
+            SendMessageActivity(node, config, routes, metadata, self.message_service, self.transaction_service),
             ReceiveMessageActivity(node, config, routes, self.settings_manager, consumers, handles),
             SettleActivity(config, consumers, handles),
+            self._end_transaction,
+            self._recall_message,
         )
+
+    def transaction_service(self) -> ClusterTransactionService:
+        """Everything of transactions, made when it is first asked for."""
+        if self._transactions is None:
+            from mqlab.proxy.cluster_transaction_service import ClusterTransactionService
+
+            self._transactions = ClusterTransactionService(
+                self.node, self.config, self.topic_route_service, self.client_manager, self.api
+            )
+            self._transactions.start(self._start_us)
+        return self._transactions
+
+    async def _end_transaction(self, ctx: ProxyContext, request: EndTransactionRequest) -> EndTransactionResponse:
+        from mqlab.proxy.end_transaction_activity import EndTransactionActivity
+
+        activity = EndTransactionActivity(self.node, self.message_service, self.transaction_service())
+        return await activity.end_transaction(ctx, request)
+
+    async def _recall_message(self, ctx: ProxyContext, request: RecallMessageRequest) -> RecallMessageResponse:
+        from mqlab.proxy.recall_message_activity import RecallMessageActivity
+
+        activity = RecallMessageActivity(self.config, self.metadata_service, self.message_service)
+        return await activity.recall_message(ctx, request)
 
     @property
     def address(self) -> str:
@@ -80,6 +118,7 @@ class ProxyController:
 
     def start(self) -> None:
         """Connect to the name servers, begin the scans, open the port."""
+        self._start_us = self.node.now_us()
         self.api.remoting_client.update_name_server_address_list(self.api.config.name_server_addresses())
         self.api.start()
         self.client_manager.start()
@@ -94,6 +133,8 @@ class ProxyController:
         self.grpc_server.shutdown()
         self.settings_manager.shutdown()
         self.receipt_handle_manager.shutdown()
+        if self._transactions is not None:
+            self._transactions.shutdown()
         self.client_manager.shutdown()
 
     def __repr__(self) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mqlab.client.producer.send_result import SendStatus
+from mqlab.protocol.batch import MessageBatch
 from mqlab.protocol.hashing import guava_consistent_hash, java_string_hash
 from mqlab.protocol.headers.send import SendMessageRequestHeaderV2
 from mqlab.protocol.message import MessageConst
@@ -13,8 +15,8 @@ from mqlab.protocol.sysflag import MessageSysFlag
 from mqlab.protocol.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, is_dlq_topic, is_retry_topic
 from mqlab.protocol.v2.definition import Code, Encoding, MessageType, Status
 from mqlab.protocol.v2.service import SendMessageRequest, SendMessageResponse, SendResultEntry
-from mqlab.proxy.cluster_metadata_service import DELAY, FIFO, MIXED, NORMAL, UNSPECIFIED
-from mqlab.proxy.errors import GrpcProxyException
+from mqlab.proxy.cluster_metadata_service import DELAY, FIFO, NORMAL, TRANSACTION, validate_topic_message_type
+from mqlab.proxy.errors import GrpcProxyException, ProxyException
 from mqlab.proxy.grpc_converter import stored_message
 from mqlab.proxy.grpc_validator import validate_message, validate_topic
 from mqlab.proxy.response_builder import OK, status_of_all
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from mqlab.protocol.v2 import definition as v2
     from mqlab.proxy.cluster_message_service import ClusterMessageService
     from mqlab.proxy.cluster_metadata_service import ClusterMetadataService
+    from mqlab.proxy.cluster_transaction_service import ClusterTransactionService
     from mqlab.proxy.message_queue_selector import AddressableMessageQueue, MessageQueueView
     from mqlab.proxy.proxy_config import ProxyConfig
     from mqlab.proxy.proxy_context import ProxyContext
@@ -44,8 +47,8 @@ class SendMessageActivity:
     """Answers SendMessage (org.apache.rocketmq.proxy.grpc.v2.producer.SendMessageActivity and ProducerProcessor).
 
     The proxy chooses the queue, whatever queue the client had in mind: by the message group, so that a group keeps its
-    order, else in turn. Differs from RocketMQ: one message in a request, as all clients send it; transactions are
-    refused as not implemented.
+    order, else in turn. Several messages in one request become one batch of the broker, in a queue whose turn it is
+    whatever their message groups are; they have one result together. No official client sends them so.
     """
 
     def __init__(
@@ -55,73 +58,86 @@ class SendMessageActivity:
         routes: TopicRouteService,
         metadata: ClusterMetadataService,
         messages: ClusterMessageService,
+        transactions: Callable[[], ClusterTransactionService],
     ) -> None:
         self._node = node
         self._config = config
         self._routes = routes
         self._metadata = metadata
         self._messages = messages
+        self._transactions = transactions
 
     async def send_message(self, ctx: ProxyContext, request: SendMessageRequest) -> SendMessageResponse:
-        """Check a message, choose its queue, and send it there."""
-        if len(request.messages) != 1:
-            raise GrpcProxyException(
-                Code.MESSAGE_CORRUPTED, "no message to send" if not request.messages else "more than one message"
-            )
-        (message,) = request.messages
+        """Check a message, choose its queue, and send it there; where a half message lies is noted.
+
+        Java: org.apache.rocketmq.proxy.grpc.v2.producer.SendMessageActivity.sendMessage and
+        org.apache.rocketmq.proxy.processor.ProducerProcessor.sendMessage.
+        """
+        if not request.messages:
+            raise GrpcProxyException(Code.MESSAGE_CORRUPTED, "no message to send")
+        message = request.messages[0]
         validate_topic(message.topic)
-        if message.system_properties.message_type == MessageType.TRANSACTION:
-            raise GrpcProxyException(Code.NOT_IMPLEMENTED, "transactional messages are not served")
+        stored = [self._stored(ctx, each, message.topic) for each in request.messages]
+        topic = stored[0].topic
+        await self._validate_type(stored[0])
+        group = message.system_properties.message_group if len(stored) == 1 else None
+        queue = _select(await self._routes.view(topic), group)
+        if queue is None:
+            raise ProxyException(Code.FORBIDDEN, "no writable queue")
+        header = self._header(stored, message, queue.message_queue.queue_id)
+        sent = await self._messages.send_message(
+            queue, stored[0] if len(stored) == 1 else MessageBatch.generate_from_list(stored), header
+        )
+        is_half = header.sys_flag & MessageSysFlag.TRANSACTION_PREPARED
+        if is_half and sent.send_status is SendStatus.SEND_OK and sent.transaction_id:
+            self._transactions().half_message_sent(topic, queue.message_queue.broker_name, sent)
+        entry = _entry(sent)
+        return SendMessageResponse(status_of_all([entry.status], "send status is empty"), (entry,))
+
+    def _stored(self, ctx: ProxyContext, message: v2.Message, topic: v2.Resource) -> Message:
+        if message.topic != topic:
+            raise GrpcProxyException(Code.MESSAGE_CORRUPTED, "topic in message is not same")
         now_ms = self._node.now_ms()
         validate_message(message, self._config, now_ms)
-        stored = stored_message(message, self._config, ctx.remote_address, now_ms)
-        await self._validate_type(stored)
-        queue = _select(await self._routes.view(stored.topic), message)
-        if queue is None:
-            raise GrpcProxyException(Code.FORBIDDEN, "no writable queue")
-        header = self._header(stored, message, queue.message_queue.queue_id)
-        entry = _entry(await self._messages.send_message(queue, stored, header))
-        return SendMessageResponse(status_of_all([entry.status], "send status is empty"), (entry,))
+        return stored_message(message, self._config, ctx.remote_address, now_ms)
 
     async def _validate_type(self, stored: Message) -> None:
         """Refuse a message of a kind that its topic was not made for."""
         topic = stored.topic
         if not self._config.enable_topic_message_type_check or is_retry_topic(topic) or is_dlq_topic(topic):
             return
-        expected, actual = await self._metadata.topic_message_type(topic), _type_of(stored)
-        if actual == UNSPECIFIED or expected not in (actual, MIXED):
-            raise GrpcProxyException(
-                Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE,
-                f"TopicMessageType validate failed, the expected type is {expected}, but actual type is {actual}",
-            )
+        validate_topic_message_type(await self._metadata.topic_message_type(topic), _type_of(stored))
 
-    def _header(self, stored: Message, message: v2.Message, queue_id: int) -> SendMessageRequestHeaderV2:
-        packed = message.system_properties.body_encoding == Encoding.GZIP
+    def _header(self, messages: list[Message], message: v2.Message, queue_id: int) -> SendMessageRequestHeaderV2:
+        stored, system = messages[0], message.system_properties
+        packed = MessageSysFlag.COMPRESSED if system.body_encoding == Encoding.GZIP else 0
+        half = MessageSysFlag.TRANSACTION_PREPARED if system.message_type == MessageType.TRANSACTION else 0
         return SendMessageRequestHeaderV2(
             producer_group=stored.topic,
             topic=stored.topic,
             default_topic=AUTO_CREATE_TOPIC_KEY_TOPIC,
             default_topic_queue_nums=DEFAULT_TOPIC_QUEUE_NUMS,
             queue_id=queue_id,
-            sys_flag=MessageSysFlag.COMPRESSED if packed else 0,
+            sys_flag=packed | half,
             born_timestamp=int(stored.properties[MessageConst.BORN_TIMESTAMP]),
             flag=stored.flag,
             properties=encode_properties(stored.properties, NEW_MAP_CAPACITY),
             reconsume_times=0,
             unit_mode=False,
-            batch=False,
+            batch=len(messages) > 1,
         )
 
 
 def _type_of(stored: Message) -> str:
+    if stored.properties.get(MessageConst.TRANSACTION_PREPARED) == "true":
+        return TRANSACTION
     if MessageConst.TIMER_DELIVER_MS in stored.properties:
         return DELAY
     return FIFO if MessageConst.SHARDING_KEY in stored.properties else NORMAL
 
 
-def _select(view: MessageQueueView, message: v2.Message) -> AddressableMessageQueue | None:
+def _select(view: MessageQueueView, group: str | None) -> AddressableMessageQueue | None:
     selector = view.write_selector
-    group = message.system_properties.message_group
     if not group or not selector.queues:
         return selector.select_one(only_broker=False)
     return selector.queues[guava_consistent_hash(java_string_hash(group), len(selector.queues))]

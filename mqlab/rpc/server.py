@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import ProtocolError
-from mqlab.protocol.v2.service import RPCS
+from mqlab.protocol.v2.service import RPCS, UNIMPLEMENTED
 from mqlab.rpc.connection import RpcConnection
 from mqlab.rpc.frame import RpcFrame
 from mqlab.rpc.status import RpcError, StatusCode
@@ -130,9 +130,11 @@ class ServerConnection(RpcConnection):
                 return
             rpc = RPCS.get(frame.path)
             if rpc is None:
-                unknown = f"Method not found: {frame.path[1:]}"
+                name = frame.path[1:]
+                known = frame.path in UNIMPLEMENTED
+                refused = f"Method {name} is unimplemented" if known else f"Method not found: {name}"
                 self.write(
-                    RpcFrame(frame.stream_id, frame.path, True, None, None, True, StatusCode.UNIMPLEMENTED, unknown)
+                    RpcFrame(frame.stream_id, frame.path, True, None, None, True, StatusCode.UNIMPLEMENTED, refused)
                 )
                 return
             try:

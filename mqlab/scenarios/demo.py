@@ -20,7 +20,7 @@ from mqlab.scenarios.registry import ANY_FAULT, scenario, story
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
-    from mqlab.client.v5 import SimpleConsumer
+    from mqlab.client.v5 import Producer, SimpleConsumer
     from mqlab.lab import Lab
     from mqlab.protocol.message import MessageExt
 
@@ -37,7 +37,9 @@ UNTIL_THE_END = 0
 """A load of so many messages has no end."""
 
 
-def process_of(lab: Lab, client: DefaultMQProducer | DefaultMQPushConsumer | SimpleConsumer) -> ClientProcess:
+def process_of(
+    lab: Lab, client: DefaultMQProducer | DefaultMQPushConsumer | Producer | SimpleConsumer
+) -> ClientProcess:
     """The process in which a client runs."""
     process = lab.processes[client.node.name]
     assert isinstance(process, ClientProcess)

@@ -41,7 +41,7 @@ class Caption(NamedTuple):
 
 def story(text: str) -> tuple[Caption, ...]:
     """The captions in a text: a line `KIND NTH MACHINE: words` for each; what is indented deeper goes on with it."""
-    lines = dedent(text).strip().replace("\n  ", "").splitlines()
+    lines = dedent(text).strip().replace("\n  ", " ").splitlines()
     heads = [line.partition(": ") for line in lines]
     return tuple(
         Caption(kind, int(nth), " ".join(words.split()), machine)

@@ -145,10 +145,22 @@ def test_a_heartbeat_may_leave_out_subscriptions_that_are_known(cluster: Any, cl
         answer: str | None = response.ext_field("IS_SUB_CHANGE")
         return answer
 
+    assert beat(0, without_sub=False) == "true"
     assert beat(42, without_sub=False) == "true"
     assert beat(42, without_sub=True) == "false"
     assert cluster.broker.consumer_manager.find_subscription_data("G", "T") is not None
     assert beat(43, without_sub=True) == "true"
+    assert beat(43, without_sub=True) == "false"
+
+
+def test_a_group_of_which_nothing_was_told_has_not_changed(cluster: Any, client: Any) -> None:
+    consumer = ConsumerData(
+        "G", ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
+    )
+    data = HeartbeatData("c", [], [consumer], 42, True)
+    response = client.call(RequestCode.HEART_BEAT, h.HeartbeatRequestHeader(), data.encode())
+    assert response.ext_field("IS_SUB_CHANGE") == "false"
+    assert cluster.broker.consumer_manager.find_subscription_data("G", "T") is None
 
 
 def test_a_heartbeat_that_is_no_json(client: Any) -> None:

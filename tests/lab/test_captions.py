@@ -61,6 +61,14 @@ def test_a_story_has_six_to_ten_plain_sentences(name: str) -> None:
         assert "  " not in caption.words
 
 
+def test_a_sentence_of_two_lines_has_a_space_between_them() -> None:
+    (caption,) = story("""
+        NodeCrashed 2 broker-a: It dies, and
+          the rest goes on.
+    """)
+    assert caption == Caption("NodeCrashed", 2, "It dies, and the rest goes on.", "broker-a")
+
+
 def test_a_caption_begins_behind_its_event_and_lasts_until_the_next_one() -> None:
     lab = scenarios.get("demo").play(7)
     board = Storyboard(lab)

@@ -79,12 +79,14 @@ class Shop:
             return ConsumeResult.SUCCESS
 
         at_once: Verdict = succeed if takes_ms else lambda _: ConsumeResult.SUCCESS
-        consumer.set_message_listener(self._noting(consumer, verdict or at_once))
+        consumer.set_message_listener(self.noting(consumer, verdict or at_once))
         self.run(consumer.start())
         self.run_ms(1_100)
         return consumer
 
-    def _noting(self, consumer: PushConsumer, verdict: Verdict) -> Verdict:
+    def noting(self, consumer: PushConsumer, verdict: Verdict) -> Verdict:
+        """A listener that notes what it gets, and then says `verdict`."""
+
         def listener(message: MessageView) -> Any:
             self.delivered.append(
                 Delivery(

@@ -182,10 +182,6 @@ def test_a_client_without_settings_is_not_recognized(shop: Shop) -> None:
     assert left.status.code == Code.UNRECOGNIZED_CLIENT_TYPE
 
 
-def test_transactions_are_not_served(shop: Shop) -> None:
-    assert call(shop, service.END_TRANSACTION, service.EndTransactionRequest()).status.code == Code.NOT_IMPLEMENTED
-
-
 def test_who_does_not_say_its_id_is_refused(shop: Shop) -> None:
     consumer = shop.lab.simple_consumer("g")
     consumer.impl.rpc._metadata = {}

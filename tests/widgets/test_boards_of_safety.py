@@ -24,6 +24,13 @@ def test_each_half_message_has_its_end(transfers: Lab) -> None:
     assert [row[4] for row in rows] == ["COMMIT_MESSAGE", "ROLLBACK_MESSAGE", "ROLLBACK_MESSAGE"]
 
 
+def test_what_a_producer_says_through_a_proxy_is_seen_beside_its_half_message() -> None:
+    rows = folded(TransactionsBoard, played("proxy-transactions", 3)).table().rows
+    assert [(row[3], row[4]) for row in rows] == [
+        ("committed", "COMMIT_MESSAGE"), ("rolled back", "ROLLBACK_MESSAGE")
+    ]  # fmt: skip
+
+
 def test_a_half_message_is_hidden_and_then_asked_about(transfers: Lab) -> None:
     kinds = [record.kind for record in transfers.history]
     hidden = folded(TransactionsBoard, transfers, kinds.index("LocalTransactionExecuted")).table().rows

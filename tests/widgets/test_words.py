@@ -31,6 +31,7 @@ SAID_OF = {
     "batches": 3,
     "held-back-by-span": 6,
     "orderly-rebalance": 12,
+    "proxy-transactions": 35,
 }
 
 
@@ -112,6 +113,10 @@ def test_the_way_of_a_message_is_told_sentence_by_sentence(labs: dict[str, Lab])
         ("retry-and-dead-letters", "consumer-1: the listener got message 0, after it failed twice"),
         ("batches", "6 messages, 31 to 36"),
         ("held-back-by-span", "so it does not ask for more now"),
+        ("proxy-transactions", "proxy-1 knows where the half of message 0 lies, and tells broker-a how it ended"),
+        ("proxy-transactions", "proxy-2 refuses what producer-2 asks: it does not know where the half message lies"),
+        ("proxy-transactions", "proxy-2 hands the question about message 2 on to producer-2"),
+        ("proxy-transactions", "producer-2 is asked about message 2, and says rollback"),
     ],
 )
 def test_faults_retries_and_limits_are_told(labs: dict[str, Lab], scenario: str, said: str) -> None:

@@ -11,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, dlq_topic, is_retry_topic, is_system_topic
+from mqlab.protocol.topics import (
+    CID_SYS_RMQ_TRANS,
+    RMQ_SYS_SCHEDULE_TOPIC,
+    dlq_topic,
+    is_retry_topic,
+    is_system_topic,
+)
 from mqlab.views.journey import CONSUMED
 
 if TYPE_CHECKING:
@@ -146,6 +152,26 @@ def _local_transaction_executed(record: Record) -> str:
     return "{node} does not know yet what became of the local part of {message}"
 
 
+def _local_transaction_remembered(record: Record) -> str:
+    if record.local_state == "COMMIT_MESSAGE":
+        return "{node} is asked about {message}, and says commit"
+    if record.local_state == "ROLLBACK_MESSAGE":
+        return "{node} is asked about {message}, and says rollback"
+    return "{node} is asked about {message}, and does not know"
+
+
+def _transaction_resolved(record: Record) -> str:
+    if record.local_state == "COMMIT_MESSAGE":
+        return "{node} commits {message}"
+    return "{node} takes {message} back"
+
+
+def _orphaned_transaction_relayed(record: Record) -> str:
+    if not record.client_id:
+        return "{node} shall ask what became of {message}, and no producer of {topic} is there"
+    return "{node} hands the question about {message} on to {client}"
+
+
 def _on_the_wheel(record: Record) -> str:
     if record.recalls:
         return "{node} has put the wish to take {message} back on the wheel"
@@ -163,9 +189,23 @@ def _of_own_groups(pattern: str) -> Callable[[Record], str]:
     return lambda record: "" if record.group.startswith("CLIENT_INNER") else pattern
 
 
+def _client_started(record: Record) -> str:
+    """A producer that speaks to proxies has no group."""
+    if not record.group:
+        return "{node} is ready as a {role}"
+    return _of_own_groups("{node} is ready as a {role} of the group {group}")(record)
+
+
 def _of_consumers(pattern: str) -> Callable[[Record], str]:
     """Said of consumers only: which producers a broker knows changes nothing that is seen."""
     return lambda record: pattern if record.role == "consumer" else ""
+
+
+def _offset_committed(record: Record) -> str:
+    """Where a broker's own check goes on is nobody's progress."""
+    if record.group == CID_SYS_RMQ_TRANS:
+        return ""
+    return "{node} notes that {group} goes on at offset {queue_offset} of {queue}"
 
 
 def _pull_received(record: Record) -> str:
@@ -446,7 +486,7 @@ SENTENCES: dict[str, Sentence] = {
     "ColdDataPullHeld": "{node} lets {remote} wait, whose group has read too much from the disk",
     "PullHeld": "{node} has nothing new in {queue} and keeps {remote}'s request, for {hold} at most",
     "PullWoken": _woken,
-    "OffsetCommitted": "{node} notes that {group} goes on at offset {queue_offset} of {queue}",
+    "OffsetCommitted": _offset_committed,
     "OffsetReset": "{node} moves {group} to offset {queue_offset} of {queue}",
     "ConfigNotPersisted": "{node} could not write one of its tables: {why}",
     "QueueLocked": "{node} locks {named_queue} for {client}",
@@ -496,7 +536,7 @@ SENTENCES: dict[str, Sentence] = {
     "TraceSent": "{node} sends what it has noted of messages to the topic {topic}",
     "TraceLost": "{node} loses what it has noted of messages: {why}",
     # the clients
-    "ClientStarted": _of_own_groups("{node} is ready as a {role} of the group {group}"),
+    "ClientStarted": _client_started,
     "ClientStopped": _of_own_groups("{node} was shut down"),
     "RouteUpdated": _of_applications("{node} has learnt where the topic {topic} is: on {brokers}"),
     "RouteMissing": _of_applications("{node} has found no broker for the topic {topic}"),
@@ -554,7 +594,10 @@ SENTENCES: dict[str, Sentence] = {
     "TransactionChecked": _transaction_checked,
     "HalfMessageGivenUp": "{node} puts {message} aside: it was asked about {check_times} times, and nobody knew",
     "LocalTransactionExecuted": _local_transaction_executed,
-    "LocalTransactionRemembered": "{node} is asked about {message}, and says {local_state}",
+    "LocalTransactionRemembered": _local_transaction_remembered,
+    "TransactionResolved": _transaction_resolved,
+    "EndTransactionRelayed": "{node} knows where the half of {message} lies, and tells {broker_name} how it ended",
+    "OrphanedTransactionRelayed": _orphaned_transaction_relayed,
     # proxies and the clients that speak to them
     "ProxyStarted": "{node} is ready for clients",
     "ProxyClientLeft": "{node} forgets {client}: {why}",
@@ -617,6 +660,7 @@ SILENT: dict[str, str] = {
     "ReviveScanEnded": _ROUTINE,
     "ReviveOffsetCommitted": _ROUTINE,
     "HeartbeatAnswered": _ROUTINE,
+    "SubscriptionsLeftOut": _ROUTINE,
     "QueueSelected": "the send after it is said",
     "PullTaskScheduled": "its beginning is said",
     "PullTaskFinished": "its beginning is said",

@@ -38,6 +38,7 @@ _REASONS = (
     (r"request timeout, no reply message|wait reply message timeout", "no reply came in time"),
     (r"channel of <\S+> not found|REPLY_TO_CLIENT\] is null|push reply message to \S+fail", "it cannot be reached"),
     (r"channel was closed", "the connection ended before the answer came"),
+    (r"cannot found transaction data", "it does not know where the half message lies, or not any more"),
 )
 """Pattern in an error's text -> the same in plain words."""
 _REQUESTS = {
@@ -154,6 +155,9 @@ def action_words(record: Record) -> str:
 def machine_of(address: str, lab: Lab) -> str:
     """The name of the machine with an address, a client id or a connection's end; itself if there is none."""
     host = re.split("[:@]", address, maxsplit=1)[0]
+    if host in lab.world.nodes:
+        # The id of a 5.x client begins with the name of its machine.
+        return host
     return next((name for name, node in lab.world.nodes.items() if node.spec.ip == host), address)
 
 

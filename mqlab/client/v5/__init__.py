@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from mqlab.client.v5.errors import ClientException
     from mqlab.client.v5.filter_expression import FilterExpression
     from mqlab.client.v5.message import Message, MessageView
-    from mqlab.client.v5.producer import Producer, SendReceipt
+    from mqlab.client.v5.producer import Producer, RecallReceipt, SendReceipt
     from mqlab.client.v5.push_consumer import PushConsumer
     from mqlab.client.v5.simple_consumer import SimpleConsumer
+    from mqlab.client.v5.transaction import Transaction, TransactionResolution
 
 _LATER = {
     "ClientException": "errors",
@@ -29,8 +30,11 @@ _LATER = {
     "MessageView": "message",
     "Producer": "producer",
     "PushConsumer": "push_consumer",
+    "RecallReceipt": "producer",
     "SendReceipt": "producer",
     "SimpleConsumer": "simple_consumer",
+    "Transaction": "transaction",
+    "TransactionResolution": "transaction",
 }
 
 __all__ = [
@@ -41,8 +45,11 @@ __all__ = [
     "MessageView",
     "Producer",
     "PushConsumer",
+    "RecallReceipt",
     "SendReceipt",
     "SimpleConsumer",
+    "Transaction",
+    "TransactionResolution",
 ]
 
 __getattr__ = lazy_names(__name__, _LATER)

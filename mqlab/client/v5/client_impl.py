@@ -45,7 +45,7 @@ class ClientImpl:
     """One 5.x client (org.apache.rocketmq.client.java.impl.ClientImpl and ClientManagerImpl).
 
     Its routes name brokers, but every address in them is a proxy's. Differs from RocketMQ: idle connections are not
-    closed, and proxies ask nothing of it on their streams.
+    closed, and on their streams proxies ask only about transactions.
     """
 
     role = "client"
@@ -87,6 +87,11 @@ class ClientImpl:
     def topics(self) -> list[str]:
         """The topics that are looked up at the start."""
         raise NotImplementedError(f"{type(self).__name__} must define topics()")
+
+    def recover_orphaned_transaction(
+        self, endpoints: Endpoints, command: service.RecoverOrphanedTransactionCommand
+    ) -> None:
+        """A proxy asks what became of a transaction; only producers are asked."""
 
     def on_topic_route_data_update(self, topic: str, queues: tuple[MessageQueue, ...]) -> None:
         """A route was taken over."""

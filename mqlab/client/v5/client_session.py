@@ -1,4 +1,4 @@
-"""A client's standing stream to a proxy, on which they agree on settings."""
+"""A client's standing stream to a proxy, on which they agree on settings, and the proxy asks about transactions."""
 
 from __future__ import annotations
 
@@ -75,6 +75,8 @@ class ClientSession:
         if command.settings is not None:
             self._client.take_settings(command.settings)
             self._first_settings.try_set_result(None)
+        elif command.recover_orphaned_transaction_command is not None:
+            self._client.recover_orphaned_transaction(self._endpoints, command.recover_orphaned_transaction_command)
 
     def _ended(self, error: RpcError | None) -> None:
         self._stream = None

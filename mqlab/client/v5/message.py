@@ -60,20 +60,20 @@ class Message:
 
     @property
     def message_type(self) -> v2.MessageType:
-        """The kind of message."""
+        """The kind of message outside of a transaction."""
         if self.message_group is not None:
             return v2.MessageType.FIFO
         return v2.MessageType.NORMAL if self.delivery_timestamp is None else v2.MessageType.DELAY
 
-    def to_protobuf(self, message_id: str, node: Node) -> v2.Message:
-        """The message as it travels."""
+    def to_protobuf(self, message_id: str, kind: v2.MessageType, node: Node) -> v2.Message:
+        """The message as it travels, as one of this kind."""
         deliver_ms = self.delivery_timestamp
         system = v2.SystemProperties(
             tag=self.tag,
             keys=self.keys,
             message_id=message_id,
             body_encoding=v2.Encoding.IDENTITY,
-            message_type=self.message_type,
+            message_type=kind,
             born_timestamp=Timestamp(node.now_ms()),
             born_host=node.name,
             delivery_timestamp=Timestamp(deliver_ms) if deliver_ms is not None else None,

@@ -77,6 +77,22 @@ class FilterType(IntEnum):
     SQL = 2
 
 
+class TransactionResolution(IntEnum):
+    """How a transaction ended."""
+
+    UNSPECIFIED = 0
+    COMMIT = 1
+    ROLLBACK = 2
+
+
+class TransactionSource(IntEnum):
+    """Who says how a transaction ended: its producer by itself, or a producer that was asked."""
+
+    SOURCE_UNSPECIFIED = 0
+    SOURCE_CLIENT = 1
+    SOURCE_SERVER_CHECK = 2
+
+
 class Code(IntEnum):
     """What became of a call (apache.rocketmq.v2.Code); 200xx is good, 400xx the caller's fault, 500xx the server's."""
 

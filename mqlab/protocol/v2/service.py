@@ -1,7 +1,7 @@
 """The calls of apache.rocketmq.v2.MessagingService (service.proto): requests, answers, and the table of calls.
 
-Differs from RocketMQ: user agents, lite topics, recalls, transactions and what administrators ask of a client are
-absent; so are the four calls that the proxy of 5.3.3 itself does not serve.
+Differs from RocketMQ: user agents, lite topics and what administrators ask of a client are absent. Four calls are there
+by name alone: the proxy of 5.3.3 itself does not serve them.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -16,6 +16,8 @@ from mqlab.protocol.v2.definition import (
     Resource,
     Settings,
     Status,
+    TransactionResolution,
+    TransactionSource,
 )
 from mqlab.protocol.v2.protobuf import Duration, Timestamp
 
@@ -188,11 +190,13 @@ class ForwardMessageToDeadLetterQueueResponse(NamedTuple):
 
 
 class EndTransactionRequest(NamedTuple):
-    """Commit or roll back; no proxy of a lab serves it yet."""
+    """Commit or roll back; the transaction id is that of the message's half."""
 
     topic: Annotated[Resource, 1] = Resource()
     message_id: Annotated[str, 2] = ""
     transaction_id: Annotated[str, 3] = ""
+    resolution: Annotated[TransactionResolution, 4] = TransactionResolution.UNSPECIFIED
+    source: Annotated[TransactionSource, 5] = TransactionSource.SOURCE_UNSPECIFIED
 
 
 class EndTransactionResponse(NamedTuple):
@@ -201,11 +205,33 @@ class EndTransactionResponse(NamedTuple):
     status: Annotated[Status, 1] = Status()
 
 
+class RecoverOrphanedTransactionCommand(NamedTuple):
+    """Nobody has said how this message's transaction ended: what became of it?"""
+
+    message: Annotated[Message, 1] = Message()
+    transaction_id: Annotated[str, 2] = ""
+
+
 class TelemetryCommand(NamedTuple):
-    """What client and server tell each other unasked: settings, here."""
+    """What client and server tell each other unasked: settings, and questions about transactions."""
 
     status: Annotated[Status | None, 1] = None
     settings: Annotated[Settings | None, 2] = None
+    recover_orphaned_transaction_command: Annotated[RecoverOrphanedTransactionCommand | None, 5] = None
+
+
+class RecallMessageRequest(NamedTuple):
+    """Take back this message, which waits for the time of its delivery."""
+
+    topic: Annotated[Resource, 1] = Resource()
+    recall_handle: Annotated[str, 2] = ""
+
+
+class RecallMessageResponse(NamedTuple):
+    """Which message it was."""
+
+    status: Annotated[Status, 1] = Status()
+    message_id: Annotated[str, 2] = ""
 
 
 class Rpc(NamedTuple):
@@ -240,13 +266,17 @@ NOTIFY_CLIENT_TERMINATION = Rpc(
 CHANGE_INVISIBLE_DURATION = Rpc(
     "ChangeInvisibleDuration", ChangeInvisibleDurationRequest, ChangeInvisibleDurationResponse
 )
+RECALL_MESSAGE = Rpc("RecallMessage", RecallMessageRequest, RecallMessageResponse)
 
 RPCS = {
     rpc.path: rpc
     for rpc in (
         QUERY_ROUTE, HEARTBEAT, SEND_MESSAGE, QUERY_ASSIGNMENT, RECEIVE_MESSAGE, ACK_MESSAGE,
         FORWARD_MESSAGE_TO_DEAD_LETTER_QUEUE, END_TRANSACTION, TELEMETRY, NOTIFY_CLIENT_TERMINATION,
-        CHANGE_INVISIBLE_DURATION,
+        CHANGE_INVISIBLE_DURATION, RECALL_MESSAGE,
     )
 }  # fmt: skip
 """Every call that a proxy serves, by its path."""
+
+UNIMPLEMENTED = frozenset(f"/{SERVICE}/{name}" for name in ("PullMessage", "UpdateOffset", "GetOffset", "QueryOffset"))
+"""Paths of calls that the service has and a proxy of 5.3.3 refuses as not implemented."""

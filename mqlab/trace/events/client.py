@@ -55,6 +55,18 @@ class HeartbeatAnswered(NamedTuple):
     remote: str
 
 
+class SubscriptionsLeftOut(NamedTuple):
+    """A broker has taken a heartbeat that says nothing of subscriptions, as it was told them before.
+
+    `changed` is its answer: another heartbeat of the group has said something else, so the next one says all again.
+    """
+
+    client_id: str
+    broker_name: str
+    remote: str
+    changed: bool
+
+
 class HeartbeatFailed(NamedTuple):
     """A heartbeat did not get through."""
 

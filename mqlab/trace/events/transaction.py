@@ -116,3 +116,38 @@ class LocalTransactionRemembered(NamedTuple):
     local_state: str
     half_offset: int
     reason: str
+
+
+class TransactionResolved(NamedTuple):
+    """A 5.x producer is about to tell a proxy how a transaction ended; it says COMMIT_MESSAGE or ROLLBACK_MESSAGE."""
+
+    topic: str
+    msg_id: str
+    local_state: str
+
+
+class EndTransactionRelayed(NamedTuple):
+    """A proxy knows where the half message lies whose end a client tells it, and passes that on to the broker, one-way.
+
+    `from_check` says that the client had been asked. After UNKNOW nothing happens, but the proxy has forgotten it.
+    """
+
+    topic: str
+    msg_id: str
+    group: str
+    half_offset: int
+    broker_name: str
+    client_id: str
+    local_state: str
+    from_check: bool
+
+
+class OrphanedTransactionRelayed(NamedTuple):
+    """A broker asks a proxy about a half message, and the proxy asks a producer; without one, `client_id` is empty."""
+
+    topic: str
+    msg_id: str
+    group: str
+    half_offset: int
+    broker_name: str
+    client_id: str

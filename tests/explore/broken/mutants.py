@@ -73,6 +73,7 @@ CALLS = f"{REMOTING}.calls:RemotingCalls"
 DELIVER = f"{BROKER}.deliver_delayed_message:DeliverDelayedMessage"
 HOLD = f"{BROKER}.pull_request_hold_service:PullRequestHoldService"
 OFFSETS = f"{BROKER}.consumer_offset_manager:ConsumerOffsetManager"
+PROXY = "mqlab.proxy"
 ROUTES = "mqlab.namesrv.route_info_manager:RouteInfoManager"
 TRANSACTIONS = "mqlab.broker.transaction.transaction_services:TransactionServices"
 CHECK = "mqlab.broker.transaction.transactional_message_check_service:CheckRound"
@@ -238,6 +239,15 @@ MUTANTS = (
     _mutant(59, "an orderly consumer notes the offset of a queue that it has given up",
             f"{ORDERLY}:{SERVICE}._process_result",
             "if offset >= 0 and not process_queue.dropped:", "if offset >= 0:", "orderly-rebalance", "push-orderly"),
+    Mutant(111, "a proxy knows half messages by their topic alone", (
+            Change(f"{PROXY}.transaction_data_manager:TransactionDataManager.add",
+                   "self._data.setdefault((group, transaction_id), [])", "self._data.setdefault((group, ''), [])"),
+            Change(f"{PROXY}.transaction_data_manager:TransactionDataManager.poll",
+                   "known = self._data.get(", "transaction_id = ''\n    known = self._data.get("),
+        ), ("proxy-transactions",)),
+    _mutant(112, "a proxy passes a rollback on as a commit",
+            f"{PROXY}.end_transaction_activity:EndTransactionActivity.end_transaction",
+            "_STATES.get(request.resolution, _UNKNOW)", "_STATES[TransactionResolution.COMMIT]", "proxy-transactions"),
     _mutant(60, "a half message lies where everybody reads", f"{TRANSACTIONS}.prepare_message",
             "hide(message)", "pass", *BANK),
     _mutant(61, "a half message that is asked about is not stored again", f"{CHECK}._look_through",

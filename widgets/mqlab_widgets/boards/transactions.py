@@ -51,6 +51,10 @@ class TransactionsBoard(TableBoard):
         """Its producer has done the local part."""
         self.said[record.msg_id] = record.local_state
 
+    def on_transaction_resolved(self, record: Record) -> None:
+        """A producer that speaks to proxies has said so by itself."""
+        self.said[record.msg_id] = record.local_state
+
     def on_local_transaction_remembered(self, record: Record) -> None:
         """Somebody of the group has looked it up."""
         self.said[record.msg_id] = record.local_state

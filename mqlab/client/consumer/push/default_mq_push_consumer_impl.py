@@ -177,7 +177,7 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
             if consumer.pull_threshold_size_for_topic != -1:
                 share = max(1, consumer.pull_threshold_size_for_topic // count)
                 consumer.set_share("pull_threshold_size_for_queue", share)
-        await self.instance.heartbeats.send_to_all_brokers()
+        await self.instance.heartbeats.send_to_all_brokers(rebalanced=True)
         if consumer.message_queue_listener is not None:
             await self.tell(consumer.message_queue_listener, topic, list(mq_all), list(mq_divided))
 
