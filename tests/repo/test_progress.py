@@ -116,7 +116,7 @@ LONG = {
     "museum 7914": "of 1,000 seeds",
     "museum 3507 --shortest": "of 42 loads",
     "trace demo --seconds 60 --hash": "seconds of the world",
-    "my-labs": "of 22 labs",
+    "my-labs": "of 26 labs",
     "course release handed-out --students class.csv --lab 00": "of 2 students",
 }
 
