@@ -83,6 +83,11 @@ def test_a_listener_may_get_a_record_without_an_id_or_one_put_together_of_others
     assert TORN in excused(scenario, seed, plan)
 
 
+def test_a_message_that_has_lost_its_tag_is_not_given_to_who_wanted_it() -> None:
+    plan = "at 3451ms: crash consumer-2 for 11474ms; at 5541ms: power_off broker-a for 959ms"
+    assert excused("sql-filters", 538, plan)[TORN] == 2
+
+
 def test_after_a_power_loss_and_one_more_restart_a_queue_has_entries_of_other_messages() -> None:
     plan = ("at 2s: power_off broker-a for 500ms", "at 8s: crash broker-a for 500ms")
     outcome = Trial("push-clustering", 44, {"flush": "ASYNC_FLUSH"}, plan).outcome
