@@ -259,10 +259,13 @@ class GivenUpIsWritten(Rule):
 class ProgressIsKept(Rule):
     """What was committed 11 s before a process ended is known when it was started again.
 
-    What was committed to a slave is not judged: it takes over its master's offsets, also smaller ones.
+    What a slave takes over from its master counts as committed there, also when it is less.
     """
 
-    kinds = ("OffsetCommitted", "OffsetUpdated", "NodeCrashed", "PowerLost", "BrokerStarted", "QueueAllocated")
+    kinds = (
+        "OffsetCommitted", "OffsetUpdated", "SlaveSynchronized", "NodeCrashed", "PowerLost", "BrokerStarted",
+        "QueueAllocated",
+    )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -274,8 +277,10 @@ class ProgressIsKept(Rule):
         if record.kind in ("NodeCrashed", "PowerLost"):
             self._ended_us[record.target] = record.ts_us
         elif record.kind == "OffsetCommitted":
-            if self.case.ledger.names.original_of(record.node) == record.node:
-                self._note(record, (record.node, (record.group, record.node, record.topic, record.queue_id)))
+            self._note(record, (record.node, (record.group, record.node, record.topic, record.queue_id)))
+        elif record.kind == "SlaveSynchronized":
+            if record.table == "GET_ALL_CONSUMER_OFFSET":
+                self._taken_over(record)
         elif record.kind == "OffsetUpdated":
             if self._is_broadcasting(record):
                 self._note(record, (record.node, (record.group, record.broker_name, record.topic, record.queue_id)))
@@ -285,6 +290,16 @@ class ProgressIsKept(Rule):
             key = (record.node, (record.group, record.broker_name, record.topic, record.queue_id))
             self._compare(record, key, record.queue_offset)
             self._history.pop(key, None)
+
+    def _taken_over(self, record: Record) -> None:
+        """Note what a slave knows now; what happened while the world was built is noted with the next one."""
+        if not self.case.is_live:
+            return
+        manager = self.case.broker(record.node).running().consumer_offset_manager
+        for key, history in self._history.items():
+            if key[0] == record.node:
+                group, _, topic, queue_id = key[1]
+                history.append(Update(record.ts_us, manager.query_offset(group, topic, queue_id)))
 
     def _note(self, record: Record, key: tuple[str, QueueKey]) -> None:
         self._history.setdefault(key, []).append(Update(record.ts_us, record.queue_offset))

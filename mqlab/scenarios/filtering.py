@@ -18,15 +18,21 @@ if TYPE_CHECKING:
 CONDITION = "amount > 100 AND city = 'Berlin'"
 CITIES = ("Berlin", "Oslo", "Paris")
 MOST = 200
+ELSEWHERE = "amount <= 100 AND NOT (city = 'Oslo')"
+"""What is not known is not wanted: an order that names no city is not one from elsewhere."""
 
 
-def order(producer: DefaultMQProducer, number: int) -> Message:
-    """Order `number` of a random amount for a random city; its tag says only whether it is paid."""
+def order(producer: DefaultMQProducer, number: int, nameless: int = 0) -> Message:
+    """Order `number` of a random amount for a random city; its tag says only whether it is paid.
+
+    One in `nameless` names no city; with 0 all of them do.
+    """
     draw = producer.node.choose
     amount, city = draw("amount", MOST), CITIES[draw("city", len(CITIES))]
     message = Message(TOPIC, f"order {number}: {amount} from {city}", tags="paid" if number % 2 else "open")
     message.put_user_property("amount", str(amount))
-    message.put_user_property("city", city)
+    if not nameless or draw("names no city", nameless):
+        message.put_user_property("city", city)
     return message
 
 
@@ -43,17 +49,28 @@ WHAT_IS_WANTED = story("""
 """)
 
 
-@scenario("sql-filters", seconds=25, captions=WHAT_IS_WANTED, faults=ANY_FAULT)
+@scenario(
+    "sql-filters",
+    seconds=25,
+    captions=WHAT_IS_WANTED,
+    faults=ANY_FAULT,
+    explored_with={"also": ELSEWHERE, "nameless": 4, "bit_maps": True},
+)
 async def sql_filters(
     lab: Lab,
     *,
     condition: str = CONDITION,
+    also: str = "",
+    nameless: int = 0,
     bit_maps: bool = False,
     queues: int = 2,
     messages: int = 80,
     every_ms: int = 250,
 ) -> None:
-    """Three groups read one topic: all of it, by a tag, and by a condition on properties that the broker judges."""
+    """Three groups read one topic: all of it, by a tag, and by a condition on properties that the broker judges.
+
+    A fourth one reads by the condition `also`, if there is one. One order in `nameless` names no city (0: all do).
+    """
     lab.name_server()
     lab.broker(enable_property_filter=True, enable_consume_queue_ext=bit_maps, enable_calc_filter_bit_map=bit_maps)
     lab.create_topic(TOPIC, queues)
@@ -62,6 +79,8 @@ async def sql_filters(
         "paid-orders": "paid",
         "large-in-berlin": MessageSelector.by_sql(condition),
     }
+    if also:
+        wanted["also"] = MessageSelector.by_sql(also)
     for group, what in wanted.items():
         consumer = lab.consumer(group, consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
         consumer.subscribe(TOPIC, what)
@@ -72,7 +91,7 @@ async def sql_filters(
 
     async def load() -> None:
         for number in range(messages):
-            await send_sync(producer, order(producer, number))
+            await send_sync(producer, order(producer, number, nameless))
             await producer.node.sleep(every_ms)
 
     producer.node.spawn(load(), "load")
