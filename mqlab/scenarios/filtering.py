@@ -8,7 +8,7 @@ from mqlab.client import ConsumeFromWhere
 from mqlab.client.consumer.message_selector import MessageSelector
 from mqlab.protocol import Message
 from mqlab.scenarios.ground import keep_nothing
-from mqlab.scenarios.numbered import TOPIC, send_sync
+from mqlab.scenarios.numbered import TOPIC, come_and_go, send_sync
 from mqlab.scenarios.registry import ANY_FAULT, scenario, story
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from mqlab.lab import Lab
 
 CONDITION = "amount > 100 AND city = 'Berlin'"
+LATE = "late"
+LATE_MS, FOR_EVER_MS = 8_000, 100_000_000
 CITIES = ("Berlin", "Oslo", "Paris")
 MOST = 200
 ELSEWHERE = "amount <= 100 AND NOT (city = 'Oslo')"
@@ -69,7 +71,8 @@ async def sql_filters(
 ) -> None:
     """Three groups read one topic: all of it, by a tag, and by a condition on properties that the broker judges.
 
-    A fourth one reads by the condition `also`, if there is one. One order in `nameless` names no city (0: all do).
+    A fourth one, which comes later, reads by the condition `also`, if there is one. One order in `nameless` names no
+    city (0: all do).
     """
     lab.name_server()
     lab.broker(enable_property_filter=True, enable_consume_queue_ext=bit_maps, enable_calc_filter_bit_map=bit_maps)
@@ -80,12 +83,15 @@ async def sql_filters(
         "large-in-berlin": MessageSelector.by_sql(condition),
     }
     if also:
-        wanted["also"] = MessageSelector.by_sql(also)
+        wanted[LATE] = MessageSelector.by_sql(also)
     for group, what in wanted.items():
         consumer = lab.consumer(group, consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
         consumer.subscribe(TOPIC, what)
         consumer.register_message_listener(keep_nothing)
-        await consumer.start()
+        if group == LATE:
+            consumer.node.spawn(come_and_go(consumer, LATE_MS, FOR_EVER_MS), "come and go")
+        else:
+            await consumer.start()
     producer = lab.producer("shop")
     await producer.start()
 

@@ -333,7 +333,8 @@ MUTANTS = (
     _mutant(98, "a reply that nobody has taken counts as pushed",
             f"{BROKER}.reply_message_processor:ReplyMessageProcessor._push",
             "PUSH_TIMEOUT_MS)\n    except RemotingException:\n        return f\"push reply message to {client_id}fail.\"",
-            "PUSH_TIMEOUT_MS)\n    except RemotingException:\n        answer = RemotingCommand.response(0)", *REPLY),
+            "PUSH_TIMEOUT_MS)\n    except RemotingException:\n        answer = RemotingCommand.response(0)",
+            *REPLY),
 )  # fmt: skip
 
 UNSEEN = {
