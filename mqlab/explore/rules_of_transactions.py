@@ -68,6 +68,27 @@ class HalfMessagesAreHidden(Rule):
             self.found(record.row, f"message {record.unique_key} is in {record.topic} and nobody has committed it")
 
 
+class EndsAreSaid(Rule):
+    """A transaction ends as its producer's listener said, once that has said anything."""
+
+    kinds = ("LocalTransactionExecuted", "LocalTransactionRemembered", "TransactionEnded")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._said: dict[str, dict[str, None]] = {}
+        """Unique key -> all that listeners have said of it."""
+
+    def on_event(self, record: Record) -> None:
+        """Compare the end with what was said."""
+        if record.kind != "TransactionEnded":
+            self._said.setdefault(record.msg_id, {})[record.local_state] = None
+            return
+        said = self._said.get(record.unique_key)
+        if said is not None and record.code == 0 and record.local_state not in said:
+            words = " and ".join(said)
+            self.found(record.row, f"{record.unique_key} ended with {record.local_state}, and was said to be {words}")
+
+
 class EndsAreKept(Rule):
     """A message whose commit was carried out can be read where it belongs; one of a rollback cannot."""
 

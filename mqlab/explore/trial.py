@@ -54,6 +54,7 @@ from mqlab.explore.rules_of_timers import TimersComeInTime
 from mqlab.explore.rules_of_transactions import (
     EndedIsLeftAlone,
     EndsAreKept,
+    EndsAreSaid,
     HalfMessagesAreHidden,
     HalfMessagesEnd,
     QuestionsAreCounted,
@@ -101,6 +102,7 @@ RULES: tuple[type[Rule], ...] = (
     RetriesComeInTime,
     TimersComeInTime,
     HalfMessagesAreHidden,
+    EndsAreSaid,
     EndsAreKept,
     HalfMessagesEnd,
     EndedIsLeftAlone,

@@ -8,7 +8,7 @@ from mqlab.client import ConsumeFromWhere
 from mqlab.client.consumer.message_selector import MessageSelector
 from mqlab.protocol import Message
 from mqlab.scenarios.ground import keep_nothing
-from mqlab.scenarios.numbered import TOPIC, come_and_go, send_sync
+from mqlab.scenarios.numbered import TOPIC, come_and_go, reader, send_sync
 from mqlab.scenarios.registry import ANY_FAULT, scenario, story
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ async def sql_filters(
 ) -> None:
     """Three groups read one topic: all of it, by a tag, and by a condition on properties that the broker judges.
 
-    A fourth one, which comes later, reads by the condition `also`, if there is one. One order in `nameless` names no
-    city (0: all do).
+    A fourth one, which comes later and takes its time, reads by the condition `also`, if there is one. One order in
+    `nameless` names no city (0: all do).
     """
     lab.name_server()
     lab.broker(enable_property_filter=True, enable_consume_queue_ext=bit_maps, enable_calc_filter_bit_map=bit_maps)
@@ -87,7 +87,7 @@ async def sql_filters(
     for group, what in wanted.items():
         consumer = lab.consumer(group, consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
         consumer.subscribe(TOPIC, what)
-        consumer.register_message_listener(keep_nothing)
+        consumer.register_message_listener(keep_nothing if group != LATE else reader(consumer, 1_000, looks=False))
         if group == LATE:
             consumer.node.spawn(come_and_go(consumer, LATE_MS, FOR_EVER_MS), "come and go")
         else:
