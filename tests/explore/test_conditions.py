@@ -17,6 +17,9 @@ ORDERS = [
     {},
 ]
 
+ALONE = {"also": "", "nameless": 0, "bit_maps": False}
+"""Three groups, and a broker without bit maps."""
+
 
 @pytest.mark.parametrize(
     "text",
@@ -47,4 +50,4 @@ def test_what_sqlite_does_not_know_is_not_judged(text: str) -> None:
 ])  # fmt: skip
 def test_pulls_that_piled_up_and_a_start_that_failed_are_no_breach(seed: int, plan: str) -> None:
     """Four answers that come at once to one pull, and a consumer that could not ask a broker at first."""
-    assert Trial("sql-filters", seed, plan=tuple(plan.split("; "))).outcome.passed
+    assert Trial("sql-filters", seed, ALONE, plan=tuple(plan.split("; "))).outcome.passed

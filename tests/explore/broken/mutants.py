@@ -333,9 +333,8 @@ MUTANTS = (
             "if future.callback is not None:", "if False:", *REPLY),
     _mutant(98, "a reply that nobody has taken counts as pushed",
             f"{BROKER}.reply_message_processor:ReplyMessageProcessor._push",
-            "PUSH_TIMEOUT_MS)\n    except RemotingException:\n        return f\"push reply message to {client_id}",
-            "PUSH_TIMEOUT_MS)\n    except RemotingException:\n        answer = RemotingCommand.response(0)\n        f\"",
-            *REPLY),
+            "except RemotingException:\n        return f\"push reply message to {client_id}fail.\"",
+            "except RemotingException:\n        answer = RemotingCommand.response(0)", *REPLY),
 )  # fmt: skip
 
 UNSEEN = {
