@@ -140,6 +140,8 @@ class SlavesFollow(Rule):
         """Note what a broker gets to know, and when."""
         if record.kind == "BrokerStarted":
             self._started_us[record.node] = record.ts_us
+            # What it had not written it does not know any more.
+            self._commits = {key: commits for key, commits in self._commits.items() if key[0] != record.node}
         elif record.kind == "TopicCreated":
             self._since_us[record.node, record.topic] = record.ts_us
         elif record.kind == "SubscriptionGroupCreated":
