@@ -194,7 +194,7 @@ explore-seeds: $(STAMPS)/labs $(STAMPS)/project ## play the scenarios under seed
 		echo "$$name:"; $(PY) -m mqlab explore "$$name" --seeds $(SEEDS) || exit 1; done
 
 .PHONY: mutants
-mutants: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project ## break 59 safeguards one at a time, and write what exploration finds into docs/checks.md
+mutants: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project ## break the safeguards one at a time, and write what exploration finds into docs/checks.md
 	$(PY) -m tests.explore.mutants --write
 
 .PHONY: labs

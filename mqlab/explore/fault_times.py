@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from mqlab.sim import ROOM_BYTES
 from mqlab.trace.bus import Row
-from mqlab.trace.record import FIRST_FIELD, KIND, TS_US
+from mqlab.trace.record import FIRST_FIELD, KIND, NODE, TS_US
 
 
 class FaultTimes:
@@ -22,6 +22,7 @@ class FaultTimes:
         self.handlers: dict[str, Callable[[Row], None]] = {
             "NodeCrashed": self._ended,
             "PowerLost": self._ended,
+            "BrokerShutDown": lambda row: self._begin("down", row[NODE], row),
             "NodeStarted": lambda row: self._end("down", row[FIRST_FIELD], row),
             "NodeFrozen": lambda row: self._begin("frozen", row[FIRST_FIELD], row),
             "NodeThawed": lambda row: self._end("frozen", row[FIRST_FIELD], row),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mqlab.client import DefaultMQPushConsumer, MessageModel, OffsetStore, ServiceState
+from mqlab.explore.conditions import Condition, condition_of
 from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.heartbeat import ConsumeFromWhere, ExpressionType, SubscriptionData
 from mqlab.protocol.message import MessageQueue
@@ -50,8 +51,12 @@ class Reader(NamedTuple):
     member: Member | None
     """The consumer that keeps the offsets; None when the brokers keep them."""
     topics: dict[str, frozenset[int]]
-    """The topics with the hash codes of their tags; none are all. What is wanted by a condition is not judged."""
+    """The topics with the hash codes of their tags; none are all. Of those that are wanted by a condition only those
+    that can be judged.
+    """
     tags: dict[str, frozenset[str]]
+    conditions: dict[str, Condition]
+    """The topics of which it wants what fulfils a condition."""
     from_first_offset: bool
     in_order: bool
     without_end: bool
@@ -60,6 +65,10 @@ class Reader(NamedTuple):
     """Has it a listener, or does it ask for messages itself?"""
     hands_out: bool
     """Does it pull ahead, and hand messages out when it is asked (a lite pull consumer)?"""
+
+    def is_choosy(self, topic: str) -> bool:
+        """Does it want some messages of a topic and others not?"""
+        return bool(self.topics.get(topic)) or topic in self.conditions
 
 
 def consumers_of(lab: Lab) -> Iterator[tuple[str, object, Member]]:
@@ -110,9 +119,13 @@ def readers_of(lab: Lab, *, running: bool = False) -> dict[str, Reader]:
         name = reader_name(member.group_name, process, broadcasting)
         topics = dict(readers[name].topics) if name in readers else {}
         tags = dict(readers[name].tags) if name in readers else {}
+        conditions = dict(readers[name].conditions) if name in readers else {}
         for topic, subscription in sorted(member.rebalance_impl.subscription_inner.items()):
             if not ExpressionType.is_tag_type(subscription.expression_type):
-                continue
+                condition = condition_of(subscription.sub_string)
+                if condition is None:
+                    continue
+                conditions[topic] = condition
             topics[topic] = subscription.code_set
             tags[topic] = subscription.tags_set
         readers[name] = Reader(
@@ -121,6 +134,7 @@ def readers_of(lab: Lab, *, running: bool = False) -> dict[str, Reader]:
             member if broadcasting else None,
             topics,
             tags,
+            conditions,
             _begins_at_first(client),
             isinstance(client, DefaultMQPushConsumer) and client.impl.consume_orderly,
             isinstance(client, DefaultMQPushConsumer) and client.max_reconsume_times == -1,

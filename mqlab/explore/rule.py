@@ -12,6 +12,7 @@ from mqlab.explore.places import Place
 from mqlab.explore.pop_ledger import PopLedger
 from mqlab.explore.readers import Reader, readers_of
 from mqlab.explore.stale_entries import is_stale
+from mqlab.explore.stopped_timer import is_torn
 from mqlab.explore.store_contents import StoreContents
 from mqlab.trace.bus import Row
 from mqlab.trace.monitors import Monitor
@@ -46,6 +47,15 @@ class Case:
     def is_stale(self, place: Place) -> bool:
         """Is there an entry of another message at this place, which a loss of power has left?"""
         return is_stale(self.lab, self.ledger.stores, place)
+
+    def is_torn(self, place: Place) -> bool:
+        """Has a loss of power taken the properties of the message that was stored at this place, its tag with them?"""
+        stores = self.ledger.stores
+        kept = stores.stored.get(place)
+        broker = self.ledger.names.broker(place.broker)
+        if kept is None or broker is None or not broker.is_up() or place.broker not in stores.processes.power_lost_us:
+            return False
+        return is_torn(broker.store, kept.commit_log_offset, kept.size)
 
     def broker(self, name: str) -> BrokerProcess:
         """The broker whose process has this name."""

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import ClassVar
 
 from mqlab.client import MessageModel
+from mqlab.explore.conditions import condition_of
 from mqlab.explore.places import Kept, Place
 from mqlab.explore.readers import Reader, consumers_of, progress, reader_name
 from mqlab.explore.rule import Case, Rule
@@ -13,6 +14,7 @@ from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT
 from mqlab.explore.store_contents import Found
+from mqlab.protocol.heartbeat import ExpressionType
 from mqlab.protocol.topics import is_dlq_topic
 from mqlab.trace.record import Record
 
@@ -43,7 +45,8 @@ class CommittedIsConsumed(Rule):
 
     kinds = ("OffsetCommitted", "OffsetPersisted")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        USED_TWICE: USED_TWICE_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, SKIPPED: SKIPPED_TEXT
+        USED_TWICE: USED_TWICE_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, SKIPPED: SKIPPED_TEXT,
+        TORN: TORN_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -92,6 +95,8 @@ class CommittedIsConsumed(Rule):
             self.excuse(STALE)
         elif place.queue_offset < ledger.consumption.corrected.get((reader.name, *place[:3]), 0):
             self.excuse(SKIPPED)
+        elif reader.is_choosy(place.topic) and self.case.is_torn(place):
+            self.excuse(TORN)
         else:
             what = "where no message was stored" if kept is None else "which nobody has consumed"
             self.found(record.row, f"{reader.name} committed an offset behind {place}, {what}")
@@ -107,7 +112,7 @@ class StoredIsDelivered(Rule):
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         USED_TWICE: USED_TWICE_TEXT, NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT,
-        SKIPPED: SKIPPED_TEXT,
+        SKIPPED: SKIPPED_TEXT, TORN: TORN_TEXT,
     }  # fmt: skip
 
     def at_end(self) -> None:
@@ -175,32 +180,45 @@ class StoredIsDelivered(Rule):
             self.excuse(GAP)
         elif place.queue_offset < ledger.consumption.corrected.get((reader.name, *place[:3]), 0):
             self.excuse(SKIPPED)
+        elif reader.is_choosy(place.topic) and self.case.is_torn(place):
+            self.excuse(TORN)
         else:
             self.found(kept.row, f"message {kept.unique_key} at {place} was never delivered to {reader.name}")
 
 
 class OnlySubscribedIsDelivered(Rule):
-    """A listener gets only what its group subscribes to, also when the hash codes of two tags are the same."""
+    """A listener gets only what its group subscribes to, also when the hash codes of two tags are the same.
+
+    What is wanted by a condition is asked of SQLite.
+    """
 
     def at_end(self) -> None:
-        """Compare the tags of what was delivered with the subscriptions."""
+        """Compare the tags and the properties of what was delivered with the subscriptions."""
         ledger = self.case.ledger
         for process, _, member in consumers_of(self.case.lab):
             for topic, subscription in member.rebalance_impl.subscription_inner.items():
-                if not subscription.tags_set:
+                by_tags = ExpressionType.is_tag_type(subscription.expression_type)
+                condition = None if by_tags else condition_of(subscription.sub_string)
+                if not subscription.tags_set and condition is None:
                     continue
                 broadcasting = member.message_model is MessageModel.BROADCASTING
                 name = reader_name(member.group_name, process, broadcasting)
                 for found in self.case.contents.found.values():
                     kept = ledger.stores.stored.get(found.place)
-                    is_other = found.place.topic == topic and found.tags not in subscription.tags_set
+                    if found.place.topic != topic:
+                        continue
+                    if condition is not None:
+                        is_wanted = condition.is_true(found.properties)
+                    else:
+                        is_wanted = found.tags in subscription.tags_set
                     if (
-                        is_other
+                        not is_wanted
                         and not found.is_torn
                         and kept
                         and ledger.consumption.is_delivered(name, found.place, kept)
                     ):
-                        self.found(kept.row, f"{name} wants {subscription.sub_string} and got {found.tags!r}")
+                        got = repr(found.tags) if condition is None else f"{found.properties}"
+                        self.found(kept.row, f"{name} wants {subscription.sub_string} and got {got}")
 
 
 class GivenBackComesAgain(Rule):

@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 from mqlab.client import MessageModel
 from mqlab.explore.readers import push_consumer_of
 from mqlab.explore.rule import Case, Rule
+from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.record import Record
 
@@ -33,7 +34,8 @@ LISTENER_AT_WORK_TEXT = (
 BEHIND = "a slave that is behind its master"
 BEHIND_TEXT = (
     "A slave that is asked for an offset which it has not got yet does not correct it, since its master may have it: "
-    "the consumer is told to ask again at once, and does so without a pause while it knows no master."
+    "the consumer is told to ask again at once, and does so without a pause while it knows no master (in RocketMQ: "
+    "PULL_RETRY_IMMEDIATELY, then executePullRequestImmediately)."
 )
 OUTSIDE = ("OFFSET_TOO_SMALL", "OFFSET_OVERFLOW_BADLY", "OFFSET_RESET")
 MOST_TOLD = 4
@@ -120,35 +122,60 @@ class OffsetsOnlyGrow(Rule):
 class CorrectedOffsetsFit(Rule):
     """A pull from outside of a queue is told an offset that lies within it, and the group keeps to that."""
 
-    kinds = ("PullAnswered", "NodeStarted")
+    kinds = ("PullRequested", "PullAnswered", "PullFinished", "NodeStarted")
     EXCEPTIONS: ClassVar[dict[str, str]] = {BEHIND: BEHIND_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
+        self._asked: dict[tuple[str, QueueKey], int] = {}
+        """(process, queue) -> the offset of its last pull."""
         self._told: dict[QueueKey, list[int]] = {}
-        """The offsets outside of a queue from which a group pulled."""
+        """The offsets outside of a queue for which members of a group were told another one."""
 
     def on_event(self, record: Record) -> None:
-        """Compare the offset with the queue as it is at this moment."""
+        """Compare the offset with the queue as it is at this moment, and count how often a group hears it."""
         if record.kind == "NodeStarted":
             self._told.clear()
+        elif record.kind == "PullRequested":
+            self._asked[record.node, self._queue(record)] = record.queue_offset
+        elif record.kind == "PullFinished":
+            if record.pull_status == "OFFSET_ILLEGAL":
+                self._heard(record)
+        elif self.case.is_live and record.status in OUTSIDE:
+            self._answered(record)
+
+    def _queue(self, record: Record) -> QueueKey:
+        return record.group, self.case.ledger.names.broker_of(record.broker_name), record.topic, record.queue_id
+
+    def _heard(self, record: Record) -> None:
+        """An answer that came too late was heard by nobody: those of pulls that piled up at a broker that hung."""
+        queue = self._queue(record)
+        asked = self._asked.get((record.node, queue))
+        if asked is None:
             return
-        if not self.case.is_live or record.status not in OUTSIDE:
-            return
+        told = self._told.setdefault(queue, [])
+        told.append(asked)
+        if told.count(asked) == MOST_TOLD:
+            at = f"{queue[1]} {record.topic} queue {record.queue_id}"
+            self.found(record.row, f"{record.group} pulled {MOST_TOLD} times from {asked} of {at}")
+
+    def _answered(self, record: Record) -> None:
         if self.case.ledger.names.original_of(record.node) != record.node:
-            self.excuse(BEHIND)
+            if record.code == ResponseCode.PULL_OFFSET_MOVED and not self._checks_offsets(record.node):
+                at = f"{record.node} {record.topic} queue {record.queue_id}"
+                self.found(record.row, f"a slave that may be behind corrects a pull from {record.queue_offset} of {at}")
+            else:
+                self.excuse(BEHIND)
             return
-        told = self._told.setdefault((record.group, record.node, record.topic, record.queue_id), [])
-        told.append(record.queue_offset)
-        if told.count(record.queue_offset) == MOST_TOLD:
-            at = f"{record.node} {record.topic} queue {record.queue_id}"
-            self.found(record.row, f"{record.group} pulled {MOST_TOLD} times from {record.queue_offset} of {at}")
         store = self.case.broker(record.node).running().message_store
         least = store.get_min_offset_in_queue(record.topic, record.queue_id)
         most = store.get_max_offset_in_queue(record.topic, record.queue_id)
         if not least <= record.next_offset <= most:
             at = f"{record.node} {record.topic} queue {record.queue_id}"
             self.found(record.row, f"a pull of {at}, which is [{least}, {most}), is told {record.next_offset}")
+
+    def _checks_offsets(self, slave: str) -> bool:
+        return self.case.broker(slave).running().message_store_config.offset_check_in_slave
 
 
 class OffsetsKeepUp(Rule):
@@ -232,10 +259,13 @@ class GivenUpIsWritten(Rule):
 class ProgressIsKept(Rule):
     """What was committed 11 s before a process ended is known when it was started again.
 
-    What was committed to a slave is not judged: it takes over its master's offsets, also smaller ones.
+    What a slave takes over from its master counts as committed there, also when it is less.
     """
 
-    kinds = ("OffsetCommitted", "OffsetUpdated", "NodeCrashed", "PowerLost", "BrokerStarted", "QueueAllocated")
+    kinds = (
+        "OffsetCommitted", "OffsetUpdated", "SlaveSynchronized", "NodeCrashed", "PowerLost", "BrokerStarted",
+        "QueueAllocated",
+    )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -247,8 +277,10 @@ class ProgressIsKept(Rule):
         if record.kind in ("NodeCrashed", "PowerLost"):
             self._ended_us[record.target] = record.ts_us
         elif record.kind == "OffsetCommitted":
-            if self.case.ledger.names.original_of(record.node) == record.node:
-                self._note(record, (record.node, (record.group, record.node, record.topic, record.queue_id)))
+            self._note(record, (record.node, (record.group, record.node, record.topic, record.queue_id)))
+        elif record.kind == "SlaveSynchronized":
+            if record.table == "GET_ALL_CONSUMER_OFFSET":
+                self._taken_over(record)
         elif record.kind == "OffsetUpdated":
             if self._is_broadcasting(record):
                 self._note(record, (record.node, (record.group, record.broker_name, record.topic, record.queue_id)))
@@ -258,6 +290,16 @@ class ProgressIsKept(Rule):
             key = (record.node, (record.group, record.broker_name, record.topic, record.queue_id))
             self._compare(record, key, record.queue_offset)
             self._history.pop(key, None)
+
+    def _taken_over(self, record: Record) -> None:
+        """Note what a slave knows now; what happened while the world was built is noted with the next one."""
+        if not self.case.is_live:
+            return
+        manager = self.case.broker(record.node).running().consumer_offset_manager
+        for key, history in self._history.items():
+            if key[0] == record.node:
+                group, _, topic, queue_id = key[1]
+                history.append(Update(record.ts_us, manager.query_offset(group, topic, queue_id)))
 
     def _note(self, record: Record, key: tuple[str, QueueKey]) -> None:
         self._history.setdefault(key, []).append(Update(record.ts_us, record.queue_offset))

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from mqlab.explore.readers import push_consumer_of
 from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rules_of_delivery import SKIPPED, SKIPPED_TEXT
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
 from mqlab.trace.record import Record
@@ -34,6 +35,7 @@ class InOrder(Rule):
     """
 
     kinds = ("ConsumeStarted", "ConsumeFinished")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {SKIPPED: SKIPPED_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -50,6 +52,11 @@ class InOrder(Rule):
             if record.status in ("SUCCESS", "COMMIT"):
                 self._consumed[key] = max(consumed, record.queue_offset)
         elif record.queue_offset > consumed + 1:
+            ledger = self.case.ledger
+            queue = (reader.name, ledger.names.broker_of(record.broker_name), record.topic, record.queue_id)
+            if record.queue_offset <= ledger.consumption.corrected.get(queue, 0):
+                self.excuse(SKIPPED)
+                return
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
             self.found(record.row, f"offset {record.queue_offset} of {at} was consumed before offset {consumed + 1}")
 

@@ -216,7 +216,7 @@ class NothingUnackedIsLost(_PopRule):
 
     def at_end(self) -> None:
         """Look at everything that is stored where a group pops."""
-        for broker_process in self.case.lab.brokers:
+        for broker_process in self.case.lab.masters:
             for at, behind in self.revive_queues(broker_process):
                 reason = self.stands(broker_process, behind)
                 if reason:
@@ -409,7 +409,10 @@ class RevivedIsNamed(_PopRule):
 
 
 class ReviversKeepUp(_PopRule):
-    """In the end every reviver has dealt with all that lies in its queue."""
+    """In the end every reviver has dealt with all that lies in its queue.
+
+    A slave's reviver does nothing: it has its master's progress, as of the last minute.
+    """
 
     kinds = ("TimerMessageDropped",)
     EXCEPTIONS: ClassVar[dict[str, str]] = {
@@ -427,7 +430,7 @@ class ReviversKeepUp(_PopRule):
 
     def at_end(self) -> None:
         """Look at what lies behind the offset of each reviver."""
-        for broker in self.case.lab.brokers:
+        for broker in self.case.lab.masters:
             for at, behind in self.revive_queues(broker):
                 reason = self.stands(broker, behind) if behind else ""
                 if reason:

@@ -1,15 +1,23 @@
-"""The rule of replication: a copy is a copy."""
+"""Rules of replication: a copy is a copy, whoever says that there is one is right, and a slave stays a slave."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from mqlab.explore.rule import Rule
+from mqlab.explore.places import Place
+from mqlab.explore.rule import Case, Rule
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT
+from mqlab.store import BrokerRole
+from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
     from mqlab.lab.processes import BrokerProcess
     from mqlab.store.commit_log import CommitLog
+
+FOLLOWED_US = 75_000_000
+"""A slave fetches the tables when it has not done so for a minute, and looks each 3 s; the rest is for what hung."""
+HOME_US = 20_000_000
+"""A pull that a slave holds is answered within 15 s, and looked for each 5 s."""
 
 SHORTER = "a master that has lost what its slave has"
 SHORTER_TEXT = (
@@ -56,3 +64,170 @@ def _first_difference(original: CommitLog, copy: CommitLog) -> int | None:
         if begin >= original.min_offset and original.mapped_file_queue.read(begin, size) != file.file.read(0, size):
             return begin
     return None
+
+
+class SafeIsCopied(Rule):
+    """A synchronous master answers SEND_OK only when as many brokers have the message as it is to wait for."""
+
+    kinds = ("ReplicaDataAppended", "SendSucceeded")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._ends: dict[str, int] = {}
+        """Slave -> how far its log has ever come."""
+
+    def on_event(self, record: Record) -> None:
+        """Note what slaves have, and count the copies of what is acknowledged."""
+        if record.kind == "ReplicaDataAppended":
+            end = record.commit_log_offset + record.body_bytes
+            self._ends[record.node] = max(end, self._ends.get(record.node, 0))
+            return
+        names = self.case.ledger.names
+        place = Place(names.broker_of(record.broker_name), record.topic, record.queue_id, record.queue_offset)
+        kept, wanted = self.case.ledger.stores.stored.get(place), self._wanted(place.broker)
+        if record.send_status != "SEND_OK" or wanted <= 1 or kept is None or kept.unique_key != record.msg_id:
+            return
+        end = kept.commit_log_offset + kept.size
+        copies = 1 + sum(names.original_of(slave) == place.broker and has >= end for slave, has in self._ends.items())
+        if copies < wanted:
+            self.found(record.row, f"message {record.msg_id} was acknowledged with {copies} of {wanted} copies")
+
+    def _wanted(self, master: str) -> int:
+        """How many copies a producer of this broker waits for, the master's own among them."""
+        broker = self.case.ledger.names.broker(master)
+        if broker is None or broker.controller is None:
+            return 1
+        config = broker.controller.message_store_config
+        return config.in_sync_replicas if config.broker_role is BrokerRole.SYNC_MASTER else 1
+
+
+class ReportsAreTrue(Rule):
+    """A slave reports no more of the log than it has."""
+
+    kinds = ("ReplicaDataAppended", "ReplicaAcked")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._ends: dict[str, int] = {}
+        """Address of a slave -> how far its log has ever come."""
+
+    def on_event(self, record: Record) -> None:
+        """Compare a report with what the slave was seen to append."""
+        nodes = self.case.lab.world.nodes
+        if record.kind == "ReplicaDataAppended":
+            address, end = nodes[record.node].spec.ip, record.commit_log_offset + record.body_bytes
+            self._ends[address] = max(end, self._ends.get(address, 0))
+            return
+        has = self._ends.get(record.remote.partition(":")[0], 0)
+        if record.ack_offset > has:
+            self.found(record.row, f"a slave that never had more than {has} bytes reports {record.ack_offset}")
+
+
+class SlavesFollow(Rule):
+    """A slave knows what its master knew a minute ago: topics, groups, and how far each group has come."""
+
+    kinds = ("TopicCreated", "SubscriptionGroupCreated", "OffsetCommitted", "BrokerStarted")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._since_us: dict[tuple[str, str], int] = {}
+        """(broker, topic or group) -> when it was made."""
+        self._commits: dict[tuple[str, str, str, int], list[tuple[int, int]]] = {}
+        """(broker, group, topic, queue id) -> the times and offsets of commits."""
+        self._started_us: dict[str, int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note what a broker gets to know, and when."""
+        if record.kind == "BrokerStarted":
+            self._started_us[record.node] = record.ts_us
+            # What it had not written it does not know any more.
+            self._commits = {key: commits for key, commits in self._commits.items() if key[0] != record.node}
+        elif record.kind == "TopicCreated":
+            self._since_us[record.node, record.topic] = record.ts_us
+        elif record.kind == "SubscriptionGroupCreated":
+            self._since_us[record.node, record.group] = record.ts_us
+        else:
+            key = (record.node, record.group, record.topic, record.queue_id)
+            self._commits.setdefault(key, []).append((record.ts_us, record.queue_offset))
+
+    def at_end(self) -> None:
+        """Compare what slaves know with what their masters knew, where nothing went wrong since."""
+        now_us = self.case.lab.world.now_us
+        long_ago_us = now_us - FOLLOWED_US
+        if not self.case.fault_times.none_between(long_ago_us, now_us):
+            return
+        for slave in self.case.lab.brokers:
+            master = self.case.ledger.names.broker(self.case.ledger.names.original_of(slave.name))
+            if master is None or not slave.is_slave or master is slave:
+                continue
+            if self._ran_since(master) and self._ran_since(slave):
+                self._compare(master, slave, long_ago_us)
+
+    def _ran_since(self, broker: BrokerProcess) -> bool:
+        now_us = self.case.lab.world.now_us
+        return broker.is_up() and now_us - self._started_us.get(broker.name, now_us) > FOLLOWED_US
+
+    def _compare(self, master: BrokerProcess, slave: BrokerProcess, long_ago_us: int) -> None:
+        original, copy = master.running(), slave.running()
+        tables = (
+            ("topic", original.topic_config_manager.topic_config_table, copy.topic_config_manager.topic_config_table),
+            (
+                "group",
+                original.subscription_group_manager.subscription_group_table,
+                copy.subscription_group_manager.subscription_group_table,
+            ),
+        )
+        for what, known, followed in tables:
+            for name in known.keys() - followed.keys():
+                if self._since_us.get((master.name, name), 0) < long_ago_us:
+                    self.found(None, f"{slave.name} does not know the {what} {name} of its master")
+        for (broker, group, topic, queue_id), commits in self._commits.items():
+            old = [offset for ts_us, offset in commits if ts_us < long_ago_us]
+            if broker != master.name or not old:
+                continue
+            least = min(offset for _, offset in commits[len(old) - 1 :])
+            offset = copy.consumer_offset_manager.query_offset(group, topic, queue_id)
+            if offset < least:
+                at = f"{topic} queue {queue_id}"
+                self.found(None, f"{group} was at {least} in {at} a minute ago, and is at {offset} for {slave.name}")
+
+
+class SlavesOnlyGive(Rule):
+    """A slave stores nothing of its own, and nobody who looks for a master asks it for a lock or a pop."""
+
+    kinds = ("MessageStored", "QueueLocked", "PopReceived")
+
+    def on_event(self, record: Record) -> None:
+        """Look who does it."""
+        if self.case.ledger.names.original_of(record.node) != record.node:
+            at = f"{record.topic} queue {record.queue_id}"
+            self.found(record.row, f"{record.node} is a slave, and has a {record.kind} of {at}")
+
+
+class ReadersComeHome(Rule):
+    """In the end, with a master that is there, nobody reads from its slave any more."""
+
+    kinds = ("PullReceived", "BrokerStarted")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._pulls: dict[str, Record] = {}
+        """Slave -> the last pull that came there."""
+        self._started_us = 0
+
+    def on_event(self, record: Record) -> None:
+        """Note who is asked."""
+        if record.kind == "BrokerStarted":
+            self._started_us = record.ts_us
+        elif self.case.ledger.names.original_of(record.node) != record.node:
+            self._pulls[record.node] = record
+
+    def at_end(self) -> None:
+        """Look when a slave was last asked."""
+        now_us = self.case.lab.world.now_us
+        quiet_since_us = now_us - FOLLOWED_US
+        if not self.case.fault_times.none_between(quiet_since_us, now_us) or self._started_us > quiet_since_us:
+            return
+        for slave, pull in self._pulls.items():
+            if now_us - pull.ts_us < HOME_US:
+                self.found(pull.row, f"{pull.group} still reads from {slave}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from mqlab.client import DefaultMQPushConsumer
+from mqlab.explore.places import Place
 from mqlab.explore.readers import is_running
 from mqlab.explore.rule import Case, Rule
 from mqlab.lab.processes import ClientProcess, NameServerProcess
@@ -76,8 +77,16 @@ class HoldsEnd(Rule):
 
     def _wants(self, held: _Held, record: Record) -> bool:
         readers = [r for r in self.case.readers.values() if r.group == held.group and record.topic in r.topics]
-        codes = [reader.topics[record.topic] for reader in readers]
-        return record.queue_offset >= held.offset and any(not each or record.tags_code in each for each in codes)
+        if record.queue_offset < held.offset:
+            return False
+        consumption = self.case.ledger.consumption
+        place = Place(record.node, record.topic, record.queue_id, record.queue_offset)
+        return any(
+            consumption.wants(reader, place)
+            if record.topic in reader.conditions
+            else not reader.topics[record.topic] or record.tags_code in reader.topics[record.topic]
+            for reader in readers
+        )
 
     def _judge(self, record: Record | None, key: tuple[str, str, int], now_us: int) -> None:
         held = self._held[key]

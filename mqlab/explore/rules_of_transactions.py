@@ -16,11 +16,17 @@ from mqlab.explore.rules_of_storing import (
     may_lose_the_unflushed,
 )
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.protocol.message import MessageConst
 from mqlab.protocol.topics import CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_HALF_TOPIC, is_system_topic
 from mqlab.trace.record import Record
 
 WRITTEN_DOWN_US = 7_000_000
 """An end is written down at the second look of a thread that looks every 3 s, at the latest."""
+
+ASKED_US = 80_000_000
+"""A half message is asked about at the first round, each 30 s, in which its immunity is over: 6 s, or up to 20 of its
+own; the rest is for a round that takes long.
+"""
 
 COMMIT, ROLLBACK = "COMMIT_MESSAGE", "ROLLBACK_MESSAGE"
 
@@ -64,6 +70,27 @@ class HalfMessagesAreHidden(Rule):
             and not is_system_topic(record.topic)
         ):
             self.found(record.row, f"message {record.unique_key} is in {record.topic} and nobody has committed it")
+
+
+class EndsAreSaid(Rule):
+    """A transaction ends as its producer's listener said, once that has said anything."""
+
+    kinds = ("LocalTransactionExecuted", "LocalTransactionRemembered", "TransactionEnded")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._said: dict[str, dict[str, None]] = {}
+        """Unique key -> all that listeners have said of it."""
+
+    def on_event(self, record: Record) -> None:
+        """Compare the end with what was said."""
+        if record.kind != "TransactionEnded":
+            self._said.setdefault(record.msg_id, {})[record.local_state] = None
+            return
+        said = self._said.get(record.unique_key)
+        if said is not None and record.code == 0 and record.local_state not in said:
+            words = " and ".join(said)
+            self.found(record.row, f"{record.unique_key} ended with {record.local_state}, and was said to be {words}")
 
 
 class EndsAreKept(Rule):
@@ -232,3 +259,98 @@ class QuestionsAreCounted(Rule):
             if before is not None and record.check_times != before + 1:
                 self.found(record.row, f"copy {record.check_times} of {record.unique_key} is made of copy {before}")
             self._times[record.node, record.new_half_offset] = record.check_times
+
+
+class QuestionsComeAtTheirTime(Rule):
+    """Nobody is asked about a half message that is still immune, and behind that time somebody is asked soon.
+
+    It is immune for transactionTimeOut, or for as long as it says itself. Clocks that go wrong are not judged.
+    """
+
+    kinds = ("HalfMessageHidden", "HalfMessageStoredAgain", "TransactionChecked", "ClockDrifted", "BrokerStarted")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._own_ms: dict[str, int] = {}
+        """How long a message says that it is immune."""
+        self._copied: dict[tuple[str, int], Record] = {}
+        """(broker, half offset) -> how a copy came there."""
+        self._drifted = False
+        self._started_us: dict[str, int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note the copies, and compare the time of a question with that of the message."""
+        if record.kind == "ClockDrifted":
+            self._drifted = True
+        elif record.kind == "BrokerStarted":
+            self._started_us[record.node] = record.ts_us
+        elif record.kind == "HalfMessageHidden":
+            self._copied[record.node, record.half_offset] = record
+            message = self.case.broker(record.node).store.look_message_by_offset(record.log_offset)
+            own = message.properties.get(MessageConst.CHECK_IMMUNITY_TIME_IN_SECONDS) if message is not None else None
+            if own is not None and own.isdigit():
+                self._own_ms[record.unique_key] = int(own) * 1_000
+        elif record.kind == "HalfMessageStoredAgain":
+            self._copied[record.node, record.new_half_offset] = record
+        elif not self._drifted and record.unique_key in self.case.ledger.sends.attempted:
+            config = self.case.broker(record.node).running().broker_config
+            immune_ms = self._own_ms.get(record.unique_key, config.transaction_time_out)
+            age_ms = (record.ts_us - self.case.ledger.sends.attempted[record.unique_key]) // 1_000
+            if age_ms < immune_ms:
+                self.found(record.row, f"a half message that is {age_ms} ms old is immune for {immune_ms} ms")
+
+    def at_end(self) -> None:
+        """Look for what waits and should have been asked about."""
+        now_us = self.case.lab.world.now_us
+        begin_us = now_us - ASKED_US
+        if self._drifted or not self.case.fault_times.none_between(begin_us, now_us):
+            return
+        for found in self.case.contents.found.values():
+            broker, offset = found.place.broker, found.place.queue_offset
+            copied = self._copied.get((broker, offset))
+            if found.place.topic != RMQ_SYS_TRANS_HALF_TOPIC or copied is None or copied.ts_us > begin_us:
+                continue
+            if self._started_us.get(broker, now_us) > begin_us or copied.unique_key != found.unique_key:
+                continue
+            offsets = self.case.broker(broker).running().consumer_offset_manager
+            if offset >= offsets.query_offset(CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_HALF_TOPIC, 0):
+                waits_ms = (now_us - copied.ts_us) // 1_000
+                self.found(copied.row, f"no round has come to half message {found.unique_key} for {waits_ms} ms")
+
+
+class QuestionsNameTheCopy(Rule):
+    """Whoever stores a half message again to ask about it asks, and names the new copy: the old one is done with."""
+
+    kinds = (
+        "MessageStored", "HalfMessageStoredAgain", "TransactionChecked", "TransactionRoundEnded", "NodeCrashed",
+        "PowerLost",
+    )  # fmt: skip
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._to_ask: dict[str, Record] = {}
+        """Broker -> the copy that it has made and not asked about yet."""
+        self._newest: dict[tuple[str, str], int] = {}
+        """(broker, unique key) -> where its newest half message was stored."""
+
+    def on_event(self, record: Record) -> None:
+        """Compare the question with the copy, and the copy with what was stored."""
+        if record.kind == "MessageStored":
+            if record.topic == RMQ_SYS_TRANS_HALF_TOPIC:
+                self._newest[record.node, record.unique_key] = record.queue_offset
+        elif record.kind in ("NodeCrashed", "PowerLost"):
+            self._to_ask.pop(record.target, None)
+        elif record.kind != "TransactionChecked":
+            copy = self._to_ask.pop(record.node, None)
+            if copy is not None:
+                self.found(copy.row, f"half message {copy.unique_key} was stored again, and nobody was asked about it")
+            if record.kind == "HalfMessageStoredAgain" and record.reason == "asked":
+                self._to_ask[record.node] = record
+                newest = self._newest.get((record.node, record.unique_key), record.new_half_offset)
+                if record.new_half_offset != newest:
+                    self.found(record.row, f"the copy at {newest} of {record.unique_key} is taken for another one")
+        else:
+            copy = self._to_ask.pop(record.node, None)
+            if copy is None or (copy.unique_key, copy.new_half_offset) != (record.unique_key, record.half_offset):
+                at = f"{record.half_offset} of {record.unique_key}"
+                self.found(record.row, f"a question names the copy at {at}, which is not the new one")

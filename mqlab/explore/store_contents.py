@@ -27,6 +27,7 @@ class Found(NamedTuple):
     reconsume_times: int
     real_topic: str
     tags: str
+    properties: dict[str, str]
     body: bytes
     is_torn: bool
     """Did a loss of power cost the message some of its properties?"""
@@ -97,6 +98,7 @@ def _messages(store: DefaultMessageStore, queue_at: Place) -> Iterator[tuple[int
                 message.reconsume_times,
                 properties.get(MessageConst.REAL_TOPIC, ""),
                 properties.get(MessageConst.TAGS, ""),
+                properties,
                 message.body,
                 is_torn(store, unit.pos, unit.size),
             ),

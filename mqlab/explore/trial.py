@@ -38,7 +38,14 @@ from mqlab.explore.rules_of_pop import (
     ReviversKeepUp,
 )
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
-from mqlab.explore.rules_of_replication import CopiesAreTheSame
+from mqlab.explore.rules_of_replication import (
+    CopiesAreTheSame,
+    ReadersComeHome,
+    ReportsAreTrue,
+    SafeIsCopied,
+    SlavesFollow,
+    SlavesOnlyGive,
+)
 from mqlab.explore.rules_of_replies import RequestsEnd
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
@@ -47,9 +54,12 @@ from mqlab.explore.rules_of_timers import TimersComeInTime
 from mqlab.explore.rules_of_transactions import (
     EndedIsLeftAlone,
     EndsAreKept,
+    EndsAreSaid,
     HalfMessagesAreHidden,
     HalfMessagesEnd,
     QuestionsAreCounted,
+    QuestionsComeAtTheirTime,
+    QuestionsNameTheCopy,
 )
 from mqlab.scenarios import registry
 from mqlab.sim.choices import Choices, Policy
@@ -64,6 +74,11 @@ RULES: tuple[type[Rule], ...] = (
     AcknowledgedIsReadable,
     NothingUnsentIsDelivered,
     CopiesAreTheSame,
+    SafeIsCopied,
+    ReportsAreTrue,
+    SlavesFollow,
+    SlavesOnlyGive,
+    ReadersComeHome,
     ThresholdsHold,
     DroppedIsLeftAlone,
     CommittedIsConsumed,
@@ -87,10 +102,13 @@ RULES: tuple[type[Rule], ...] = (
     RetriesComeInTime,
     TimersComeInTime,
     HalfMessagesAreHidden,
+    EndsAreSaid,
     EndsAreKept,
     HalfMessagesEnd,
     EndedIsLeftAlone,
     QuestionsAreCounted,
+    QuestionsComeAtTheirTime,
+    QuestionsNameTheCopy,
     AckedStaysAway,
     NothingUnackedIsLost,
     RevivedInTime,

@@ -130,4 +130,4 @@ class Acting:
     def link(self, a: str, b: str, spec: LinkSpec) -> None:
         """Set how frames travel between two machines, both directions; before the first connection between them."""
         for source, target in ((a, b), (b, a)):
-            self.world.network.link(source, target).spec = spec
+            self.world.network.lay(source, target, spec)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from mqlab.arguments import check_settings
 from mqlab.client.client_config import checked_group
 from mqlab.client.service_state import ServiceState
-from mqlab.errors import LearnerError
+from mqlab.errors import LearnerError, MQClientException, RemotingException
 from mqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
 from mqlab.protocol.topics import check_system_topic, check_topic
 from mqlab.sim.life import STATE_NAMES
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from mqlab.store import DefaultMessageStore
 
 ClientT = TypeVar("ClientT")
+
+START_AGAIN_MS = 1_000
+"""How long a supervisor waits before it starts a client anew."""
 
 
 class Owner(Protocol):
@@ -293,6 +297,8 @@ class ClientProcess(Process):
         super().__init__(lab, node)
         self.clients: list[tuple[Any, str, dict[str, Any]]] = []
         self._threads: list[tuple[str, Callable[[], Awaitable[Any]]]] = []
+        self._being_started: list[Any] = []
+        """The clients of which a start in a process that was started again has not succeeded yet."""
 
     def add(self, client_class: type[ClientT], group: str, settings: dict[str, Any]) -> ClientT:
         """Make a client of this class in the process: one that speaks to name servers and brokers, or to proxies."""
@@ -313,15 +319,37 @@ class ClientProcess(Process):
 
     def _boot(self, node: Node) -> None:
         for client, *_ in self.clients:
-            ran = client.impl.service_state is ServiceState.RUNNING
+            ran = client.impl.service_state is ServiceState.RUNNING or client in self._being_started
             client.begin_life()
             if ran:
-                # A client of proxies may fail to start, and is then started again, as by its supervisor.
-                again = getattr(client, "start_again", client.start)
-                node.spawn(again(), f"start {client.call_name}")
+                node.spawn(self._start_again(client), f"start {client.call_name}")
         node.life.program = self.clients
         for name, work in self._threads:
             node.spawn(work(), name)
+
+    async def _start_again(self, client: Any) -> None:
+        """Start a client that was running, however often that takes: so does whoever supervises a program."""
+        if client not in self._being_started:
+            self._being_started.append(client)
+        again = getattr(client, "start_again", None) or partial(_start_until_a_broker_can_be_asked, client)
+        await again()
+        self._being_started.remove(client)
+
+
+async def _start_until_a_broker_can_be_asked(client: Any) -> None:
+    """Start a client; when a broker that it has to ask cannot be reached, do so anew after a second.
+
+    Only a consumer with a subscription by SQL92 has to ask one. What a broker refuses stays an error.
+    """
+    while True:
+        try:
+            await client.start()
+            return
+        except MQClientException as error:
+            if not isinstance(error.__cause__, RemotingException):
+                raise
+        await client.node.sleep(START_AGAIN_MS)
+        client.begin_life()
 
 
 def split_settings(what: str, settings: dict[str, Any], *config_classes: type) -> list[Any]:

@@ -210,11 +210,11 @@ async def orderly_backlog(
     spawn_sending(producer, messages=messages, every_ms=5)
     for _ in range(consumers):
         member = new_reader(lab)
-        member.register_message_listener(_Slowly(member, most_ms))
+        member.register_message_listener(Slowly(member, most_ms))
         await member.start()
 
 
-class _Slowly(MessageListenerOrderly):
+class Slowly(MessageListenerOrderly):
     """An orderly listener that takes its time for every message."""
 
     def __init__(self, consumer: DefaultMQPushConsumer, most_ms: int) -> None:
@@ -319,12 +319,13 @@ async def maintenance(
         member = new_reader(lab)
         member.register_message_listener(reader(member))
         member.node.spawn(come_and_go(member, after_ms, stay_ms), "come and go")
-    broker.node.spawn(_shut_down(broker, shutdown_ms), "maintenance")
+    broker.node.spawn(shut_down(broker, shutdown_ms), "maintenance")
     # A broker does not start on a full disk (it cannot write its file `abort`), so whoever starts it makes room first.
     at = f"at {lab.now_ms + start_ms:g}ms"
     lab.faults(f"{at}: fill_disk {broker.name} by {ROOM_BYTES}\n{at}: restart {broker.name}")
 
 
-async def _shut_down(broker: BrokerProcess, after_ms: int) -> None:
+async def shut_down(broker: BrokerProcess, after_ms: int) -> None:
+    """Shut a broker down in good order after a while."""
     await broker.node.sleep(after_ms)
     await broker.running().shutdown()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.client.producer.transaction_listener import LocalTransactionState, TransactionListener
 from mqlab.protocol import Message
+from mqlab.protocol.message import MessageConst
 from mqlab.scenarios.demo import process_of
 from mqlab.scenarios.ground import keep_nothing, start_consumer
 from mqlab.scenarios.numbered import FAILURES, pause
@@ -56,9 +57,15 @@ class Bank(TransactionListener):
         return self._accounts.get(message.keys or "", ROLLBACK)
 
 
-async def transfer(producer: TransactionMQProducer, number: int, argument: Any = None) -> None:
-    """Begin one transfer; an application that goes on when the half message cannot be sent."""
+async def transfer(
+    producer: TransactionMQProducer, number: int, argument: Any = None, *, immune_s: int = 0
+) -> None:
+    """Begin one transfer, about which nobody shall be asked for a while; an application that goes on when the half
+    message cannot be sent.
+    """
     message = Message(TRANSFERS, b"100 from A to B, transfer %d" % number, keys=f"transfer-{number}")
+    if immune_s:
+        message.properties[MessageConst.CHECK_IMMUNITY_TIME_IN_SECONDS] = str(immune_s)
     try:
         await type(producer).send_message_in_transaction.inside(  # type: ignore[attr-defined]  # see public_call
             producer, message, argument
@@ -67,7 +74,7 @@ async def transfer(producer: TransactionMQProducer, number: int, argument: Any =
         return
 
 
-@scenario("bank-transfers", seconds=100, faults=ANY_FAULT)
+@scenario("bank-transfers", seconds=100, faults=ANY_FAULT, explored_with={"immune_s": 18})
 async def bank_transfers(
     lab: Lab,
     *,
@@ -76,11 +83,13 @@ async def bank_transfers(
     transfers: int = 20,
     every_ms: int = 1_500,
     debit_ms: int = 150,
+    immune_s: int = 0,
     flush: AnyFlush = "any",
 ) -> None:
     """Machines of a bank begin transfers and die now and then in the midst of one; others of the group are asked.
 
-    With `flush` "any" the seed draws whether the brokers flush before they answer.
+    Of three transfers one says that nobody shall be asked about it for `immune_s` seconds (0: none does). With `flush`
+    "any" the seed draws whether the brokers flush before they answer.
     """
     flush = drawn_flush(lab, flush)
     lab.name_server()
@@ -93,7 +102,7 @@ async def bank_transfers(
 
     async def load(producer: TransactionMQProducer) -> None:
         for number in numbers:
-            await transfer(producer, number)
+            await transfer(producer, number, immune_s=0 if number % 3 else immune_s)
             await pause(producer.node, every_ms)
 
     for _ in range(producers):

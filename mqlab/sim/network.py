@@ -125,6 +125,10 @@ class Network:
             link = self._links[source, target] = Link(self.world, source, target, spec)
         return link
 
+    def lay(self, source: str, target: str, spec: LinkSpec) -> None:
+        """Let the direction from one node to another behave so, before the first connection between them."""
+        self._links[source, target] = Link(self.world, source, target, spec)
+
     def node_at(self, address: str) -> Node | None:
         """The node with the host part of "ip:port", or None."""
         return self._by_ip.get(address.rpartition(":")[0])

@@ -5,12 +5,20 @@ from __future__ import annotations
 import pytest
 
 from mqlab.explore import Rule, Trial
-from mqlab.explore.rules_of_delivery import CommittedIsConsumed
+from mqlab.explore.rules_of_delivery import CommittedIsConsumed, OnlySubscribedIsDelivered
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound
-from mqlab.explore.rules_of_offsets import GivenUpIsWritten, OffsetsKeepUp
+from mqlab.explore.rules_of_offsets import GivenUpIsWritten, OffsetsKeepUp, ProgressIsKept
 from mqlab.explore.rules_of_order import LockedIsConsumed
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
+from mqlab.explore.rules_of_replication import (
+    ReadersComeHome,
+    ReportsAreTrue,
+    SafeIsCopied,
+    SlavesFollow,
+    SlavesOnlyGive,
+)
 from mqlab.explore.rules_of_time import RetriesComeInTime, SignsOfLifeGoOn
+from mqlab.explore.rules_of_transactions import EndsAreSaid, QuestionsComeAtTheirTime, QuestionsNameTheCopy
 
 from .broken.mutants import MUTANTS, Mutant
 
@@ -25,6 +33,16 @@ QUICK: dict[int, tuple[str, int, type[Rule]]] = {
     40: ("push-clustering", 1, GivenUpIsWritten),
     51: ("push-clustering", 0, SignsOfLifeGoOn),
     57: ("lite-pull", 0, CommittedIsConsumed),
+    72: ("bank-transfers", 0, QuestionsNameTheCopy),
+    74: ("bank-transfers", 0, QuestionsComeAtTheirTime),
+    78: ("bank-transfers", 0, EndsAreSaid),
+    79: ("sync-replication", 0, SafeIsCopied),
+    80: ("sync-replication", 0, ReportsAreTrue),
+    82: ("slave-reads", 1, SlavesFollow),
+    84: ("slave-reads", 0, ProgressIsKept),
+    85: ("slave-reads", 1, ReadersComeHome),
+    86: ("slave-reads", 0, SlavesOnlyGive),
+    90: ("sql-filters", 0, OnlySubscribedIsDelivered),
 }
 """Number -> a scenario, a seed and the rule that find the mutant. Of 4, 9, 22, 37, 39 and 40 no other test knows."""
 

@@ -83,6 +83,22 @@ def test_a_listener_may_get_a_record_without_an_id_or_one_put_together_of_others
     assert TORN in excused(scenario, seed, plan)
 
 
+def test_a_message_that_has_lost_its_tag_is_not_given_to_who_wanted_it() -> None:
+    plan = "at 3451ms: crash consumer-2 for 11474ms; at 5541ms: power_off broker-a for 959ms"
+    parameters = {"also": "", "nameless": 0, "bit_maps": False}
+    outcome = Trial("sql-filters", 538, parameters, plan_from_text(plan)).outcome
+    assert outcome.passed
+    assert outcome.excused[TORN] == 2
+
+
+def test_an_orderly_consumer_may_skip_what_it_had_cached() -> None:
+    assert excused("slave-reads", 18, "at 88560ms: power_off broker-a for 291ms")[SKIPPED] > 0
+
+
+def test_a_torn_half_message_is_asked_of_nobody() -> None:
+    assert excused("bank-transfers", 157, "at 14016ms: power_off broker-a for 1454ms")
+
+
 def test_after_a_power_loss_and_one_more_restart_a_queue_has_entries_of_other_messages() -> None:
     plan = ("at 2s: power_off broker-a for 500ms", "at 8s: crash broker-a for 500ms")
     outcome = Trial("push-clustering", 44, {"flush": "ASYNC_FLUSH"}, plan).outcome

@@ -16,7 +16,7 @@ SEEDS = range(6)
 COSTLY = {
     "pull-schedule": range(2), "lite-pull": range(4), "many-files": range(3), "power-cuts": range(3),
     "pop-plain": range(3), "pop-buffer-merge": range(3), "pop-key-value": range(3), "pop-ordered": range(3),
-    "pop-mixed-with-push": range(2), "through-a-proxy": range(3),
+    "pop-mixed-with-push": range(2), "through-a-proxy": range(3), "slave-reads": range(3),
 }  # fmt: skip
 
 
@@ -25,7 +25,7 @@ def test_the_scenarios_of_this_chapter_bear_faults() -> None:
         "sync-send-two-brokers", "async-send", "one-way", "push-clustering", "push-orderly", "slow-listener",
         "broadcasting", "retry-and-dead-letters", "delayed-messages", "pull-schedule", "lite-pull", "power-cuts",
         "many-files", "batches", "short-consume-timeout", "orderly-rebalance", "silence", "hurried-senders",
-        "tag-twins", "maintenance", "timer-messages", "sync-replication",
+        "tag-twins", "maintenance", "timer-messages", "sync-replication", "slave-reads",
         "pop-plain", "pop-buffer-merge", "pop-key-value", "pop-ordered", "pop-mixed-with-push",
     }  # fmt: skip
     assert wanted <= set(UNDER_FAULTS)

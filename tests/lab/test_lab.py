@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mqlab import ConsumeConcurrentlyStatus, DefaultMQProducer, Lab, Message
+from mqlab import ConsumeConcurrentlyStatus, DefaultMQProducer, Lab, LinkSpec, Message
 from mqlab.errors import LearnerError, SimulationError
 from mqlab.trace.events.world import ActionTaken
 from tests.worlds import noting, send, shop, started_consumer, started_producer
@@ -272,3 +272,17 @@ def test_a_forgotten_await_says_so(producer: DefaultMQProducer) -> None:
     assert repr(call).startswith("not awaited: producer.send(...)")
     with pytest.warns(UserWarning, match="was never awaited"):
         del call
+
+
+def test_a_link_is_as_slow_as_the_lab_says() -> None:
+    lab = Lab(seed=7)
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic("T", 1)
+    producer = lab.producer("shop", node="far-away")
+    lab.link("far-away", "broker-a", LinkSpec(30_000, 30_000))
+    lab.run(producer.start())
+    lab.run(producer.send(Message("T", b"hello")))
+    before_ms = lab.now_ms
+    lab.run(producer.send(Message("T", b"hello")))
+    assert 60 <= lab.now_ms - before_ms < 63

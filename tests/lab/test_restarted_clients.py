@@ -14,8 +14,11 @@ from mqlab.client import (
     MessageListenerOrderly,
     MessageQueue,
     RemoteBrokerOffsetStore,
+    ServiceState,
 )
+from mqlab.client.consumer.message_selector import MessageSelector
 from mqlab.client.producer.hooks import CheckForbiddenHook, SendMessageHook
+from mqlab.errors import SimulationError
 from tests.worlds import send, shop, started_producer, succeed
 
 NODE = "machine"
@@ -155,3 +158,39 @@ def test_a_name_of_its_own_is_kept_and_one_made_from_the_process_is_made_again(l
     assert named.instance_name == "shop"
     assert unnamed.instance_name != first
     assert unnamed.instance_name.startswith(f"{unnamed.node.spec.pid}#")
+
+
+def by_condition(lab: Lab, condition: str = "amount > 100") -> Any:
+    """A consumer with a subscription by SQL92 on the machine, started."""
+    consumer = lab.consumer("large-ones", node=NODE)
+    consumer.subscribe("T", MessageSelector.by_sql(condition))
+    consumer.register_message_listener(succeed)
+    lab.run(consumer.start())
+    return consumer
+
+
+def test_a_consumer_that_has_to_ask_a_broker_is_started_until_that_can_be_asked() -> None:
+    """CHECK_CLIENT_CONFIG needs a broker; while none can be reached each start fails, also behind a second restart."""
+    lab = shop(queues=2, enable_property_filter=True)
+    consumer = by_condition(lab)
+    lab.act("partition", left=["broker-a"], right=[NODE])
+    start_again(lab)
+    lab.run_for(seconds=10)
+    assert [record for record in lab.history.find("ClientStopped") if record.group == "large-ones"]
+    assert not consumer.impl.rebalance_impl.process_queue_table
+    lab.crash(NODE)
+    lab.restart(NODE)
+    lab.run_for(seconds=10)
+    lab.act("unpartition", left=["broker-a"], right=[NODE])
+    lab.run_for(seconds=30)
+    assert consumer.impl.service_state is ServiceState.RUNNING
+    assert len(consumer.impl.rebalance_impl.process_queue_table) > 0
+    assert consumer.impl.instance.consumer_table == {"large-ones": consumer.impl}
+
+
+def test_what_a_broker_refuses_at_a_restart_ends_the_world() -> None:
+    lab = shop(queues=2, enable_property_filter=True)
+    by_condition(lab)
+    lab.brokers[0].running().broker_config.enable_property_filter = False
+    with pytest.raises(SimulationError, match="does not support consumer to filter message by SQL92"):
+        start_again(lab)

@@ -45,10 +45,13 @@ class DefaultTransactionalMessageCheckListener:
     def resolve_half_msg(self, half: MessageExt) -> None:
         """Ask a producer of the group; `half` has the place where it was stored again. Nobody waits for an answer.
 
+        About a half message that does not say where it belongs, since a loss of power has torn it, nobody is asked: in
+        RocketMQ the thread that is to ask logs a NumberFormatException.
         Java: org.apache.rocketmq.broker.transaction.AbstractTransactionalMessageCheckListener.sendCheckMessage.
         """
         group = half.properties.get(MessageConst.PRODUCER_GROUP, "")
-        channel = self._broker.producer_manager.get_available_channel(group)
+        record = self._as_its_producer_sent(half)
+        channel = self._broker.producer_manager.get_available_channel(group) if record else None
         if self._node.hooks.on:
             remote = channel.remote_address if channel is not None else ""
             self._node.hooks.emit(
@@ -68,7 +71,7 @@ class DefaultTransactionalMessageCheckListener:
             create_message_id(half.store_host, half.commit_log_offset),
             self._broker.broker_config.broker_name,
         )
-        request = RemotingCommand.request(RequestCode.CHECK_TRANSACTION_STATE, header, self._as_its_producer_sent(half))
+        request = RemotingCommand.request(RequestCode.CHECK_TRANSACTION_STATE, header, record)
         try:
             self._broker.remoting_server.invoke_oneway(channel, request, CHECK_TIMEOUT_MS)
         except RemotingException:
@@ -77,12 +80,16 @@ class DefaultTransactionalMessageCheckListener:
 
     @staticmethod
     def _as_its_producer_sent(half: MessageExt) -> bytes:
-        """The record of a half message with the topic and the queue that it is meant for."""
+        """The record of a half message with the topic and the queue that it is meant for; empty if it says none."""
+        try:
+            queue_id = int(half.properties.get(MessageConst.REAL_QUEUE_ID, ""))
+        except ValueError:
+            return b""
         return encode_record(
             real_topic_of(half),
             half.body,
             encode_properties(half.properties, DECODED_MAP_CAPACITY),
-            int(half.properties.get(MessageConst.REAL_QUEUE_ID, "0")),
+            queue_id,
             half.queue_offset,
             half.commit_log_offset,
             half.store_timestamp,

@@ -63,8 +63,14 @@ class ConsumptionBook:
     def wants(self, reader: Reader, place: Place) -> bool:
         """Does the reader's subscription let this message through?"""
         codes = reader.topics.get(place.topic)
-        if codes is None or not codes:
-            return codes is not None
+        if codes is None:
+            return False
+        condition = reader.conditions.get(place.topic)
+        if condition is not None:
+            properties = self._stores.properties_at(place)
+            return properties is not None and condition.is_true(properties)
+        if not codes:
+            return True
         return self._stores.tags.get(place, 0) in codes and self._stores.tag_at(place) in (
             "",
             *reader.tags[place.topic],

@@ -45,6 +45,11 @@ class Names:
         """The broker of a process; None if that is no broker."""
         return next((broker for broker in self._lab.brokers if broker.name == process), None)
 
+    def copies_of(self, process: str) -> list[BrokerProcess]:
+        """The broker of this process, and behind it its slaves."""
+        brokers = [broker for broker in self._lab.brokers if self.original_of(broker.name) == process]
+        return sorted(brokers, key=lambda broker: broker.name != process)
+
     def reader_of(self, group: str, process: str) -> str:
         """The reader for whom a member of a group consumes."""
         known = self.known(group)

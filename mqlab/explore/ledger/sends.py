@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.explore.places import Place
 from mqlab.trace.bus import Row
-from mqlab.trace.record import FIRST_FIELD
+from mqlab.trace.record import FIRST_FIELD, TS_US
 
 if TYPE_CHECKING:
     from mqlab.explore.ledger.names import Names
@@ -17,8 +17,8 @@ class SendBook:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self.attempted: dict[str, None] = {}
-        """The ids of all messages that a producer handed to remoting."""
+        self.attempted: dict[str, int] = {}
+        """The ids of all messages that a producer handed to remoting, with the time of the first attempt in us."""
         self.acknowledged: dict[str, Row] = {}
         """The ids of all messages that were answered SEND_OK, with the answer; of batches see below."""
         self.acknowledged_places: dict[Place, Row] = {}
@@ -27,7 +27,7 @@ class SendBook:
 
     def _attempted(self, row: Row) -> None:
         for msg_id in row[FIRST_FIELD + 3].split(","):
-            self.attempted[msg_id] = None
+            self.attempted.setdefault(msg_id, row[TS_US])
 
     def _succeeded(self, row: Row) -> None:
         topic, broker_name, queue_id, queue_offset, msg_ids, status = row[FIRST_FIELD:]

@@ -170,6 +170,17 @@ class StoreBook:
         message = broker.store.look_message_by_offset(kept.commit_log_offset)
         return "" if message is None else message.tags or ""
 
+    def properties_at(self, place: Place) -> dict[str, str] | None:
+        """The properties of a message, from its broker or from a slave that is up; None where they cannot be read."""
+        kept = self.stored.get(place)
+        if kept is None:
+            return None
+        for broker in self._names.copies_of(place.broker):
+            message = broker.store.look_message_by_offset(kept.commit_log_offset) if broker.is_up() else None
+            if message is not None and message.msg_id == kept.unique_key:
+                return message.properties
+        return None
+
 
 def _is_another(store: ReadableStore, kept: Kept) -> bool:
     """Does the log have another message there? What was cut off stays on the disk; when the page that was written over

@@ -80,6 +80,13 @@ CHECK = "mqlab.broker.transaction.transactional_message_check_service:CheckRound
 END = "mqlab.broker.transaction.end_transaction_processor:EndTransactionProcessor"
 OPS = "mqlab.broker.transaction.transaction_ops:TransactionalOpBatchService"
 BANK = ("bank-transfers",)
+HA = f"{BROKER}.ha"
+PAIR = ("sync-replication", "slave-reads")
+SLAVE = ("slave-reads",)
+FILTER = "mqlab.filter"
+SQL = ("sql-filters",)
+REPLY = ("request-reply",)
+HOLDER = f"{PRODUCER}.request_future_holder:RequestFutureHolder"
 SEND_BACK = f"{BROKER}.consumer_send_msg_back:ConsumerSendMsgBack"
 CQ = f"{STORE}.consume_queue:ConsumeQueue"
 
@@ -267,6 +274,74 @@ MUTANTS = (
             "offsets += text", "offsets = text", *BANK),
     _mutant(68, "the first half message of a round is not known to be ended", f"{CHECK}._note",
             "offset >= self._first", "offset > self._first", *BANK),
+    _mutant(71, "a broker that is started again looks at no half message", f"{TRANSACTIONS}.start",
+            "threads.append(self.check_service)", "threads += [self.check_service][self.half_messages.are_left():]",
+            *BANK),
+    _mutant(72, "a half message is stored again for a question that nobody is asked", f"{CHECK}._look_through",
+            "self._listener.resolve_half_msg(half)", "pass", *BANK),
+    _mutant(73, "a question is about the copy before the new one", f"{CHECK}._store_again",
+            "half.queue_offset, half.commit_log_offset = result.logics_offset, result.wrote_offset", "pass", *BANK),
+    _mutant(74, "the immunity of a half message is taken for milliseconds", f"{CHECK}._look_through",
+            "seconds * 1_000", "seconds", *BANK),
+    _mutant(75, "half messages are immune for a second", f"{CHECK}._look_through",
+            "immune_ms = self._config.transaction_time_out", "immune_ms = 1_000", *BANK),
+    _mutant(76, "an op message names the half message behind", f"{OPS}.delete_prepare_message",
+            "f\"{half_offset}{OFFSET_SEPARATOR}\"", "f\"{half_offset + 1}{OFFSET_SEPARATOR}\"", *BANK),
+    _mutant(77, "op messages that are not done with are passed", f"{CHECK}.play",
+            "sorted(self._done_ops)", "range(self._first_op, self._next_op)", *BANK),
+    _mutant(78, "who is asked answers rollback, whatever is in the data base",
+            f"{PRODUCER}.transactions:Transactions._check", "STATE_BITS[state]",
+            "STATE_BITS[LocalTransactionState.ROLLBACK_MESSAGE]", *BANK),
+    _mutant(79, "a master answers when its slave has all in front of the message",
+            f"{HA}.default_ha_service:DefaultHAService.handle_ha",
+            "result.wrote_offset + result.wrote_bytes", "result.wrote_offset", *PAIR),
+    _mutant(80, "a slave reports whole pages", f"{HA}.default_ha_client:DefaultHAClient._report",
+            "encode_report(max_offset)", "encode_report(max_offset + -max_offset % 4_096)", *PAIR),
+    _mutant(81, "a slave that comes back is sent the log from its end on",
+            f"{HA}.default_ha_connection:WriteSocketService._begin", "if asked == 0 else asked",
+            "if asked == 0 else end", *PAIR),
+    _mutant(82, "a slave does not fetch its master's offsets", f"{HA}.slave_synchronize:SlaveSynchronize.sync_all",
+            "await self._sync(RequestCode.GET_ALL_CONSUMER_OFFSET, self._take_consumer_offsets)", "pass", *SLAVE),
+    _mutant(83, "a slave takes over only the offsets of groups that are new", f"{OFFSETS}.put_all",
+            "self.offset_table.update(wrapper.offset_table)",
+            "self.offset_table = {**wrapper.offset_table, **self.offset_table}", *SLAVE),
+    _mutant(84, "an offset that a client writes by itself is not kept", f"{OFFSETS}.commit_offset",
+            "self._unsaved = True", "self._unsaved = origin != \"asked\"", *SLAVE),
+    _mutant(85, "who was once sent to a slave stays there",
+            f"{CONSUMER}.pull_api_wrapper:PullAPIWrapper.process_pull_result",
+            "self.pull_from_which_node_table[queue] = result.suggest_which_broker_id",
+            "self.pull_from_which_node_table.setdefault(queue, result.suggest_which_broker_id)", *SLAVE),
+    _mutant(86, "locks are asked of a slave", f"{LOCKS}._master", "MASTER_ID, True", "MASTER_ID, False", *SLAVE),
+    _mutant(88, "a message gets the bits of the first group, whoever wants it",
+            f"{BROKER}.filter.commit_log_dispatcher_calc_bit_map:CommitLogDispatcherCalcBitMap.dispatch",
+            "bloom.hash_to(data.bloom_filter_data, bits)",
+            "bloom.hash_to(next(iter(filters.values())).bloom_filter_data, bits)", *SQL),
+    _mutant(89, "messages from before a filter are looked up in bit maps",
+            f"{BROKER}.filter.property_message_filter:PropertyMessageFilter.is_matched_by_consume_queue",
+            "not data.is_msg_in_live(msg_store_time)", "False", *SQL),
+    _mutant(90, "NOT makes what is not known true", f"{FILTER}.expression:Not.evaluate",
+            "None if value is None else not value", "not value", *SQL),
+    _mutant(91, "AND takes what is not known for true", f"{FILTER}.expression:LogicExpression.evaluate",
+            "None if unknown else not self.decides", "not self.decides", *SQL),
+    _mutant(92, "numbers are compared as texts", f"{FILTER}.comparison:Ordered.evaluate",
+            "order = compare(left, right)", "order = 1 if str(left) > str(right) else -1", *SQL),
+    _mutant(93, "a held pull is woken without a look at the properties", f"{HOLD}._reason_to_wake",
+            "properties is None or message_filter.is_matched_by_properties(properties)",
+            "properties is None or message_filter.is_matched_by_properties({})", *SQL),
+    _mutant(94, "what is held back counts as consumed while messages are cached",
+            f"{CONSUMER}.push.pull_loop:PullLoop._correct_tags_offset",
+            "if request.process_queue.msg_count == 0:", "if True:", "tag-twins", *SQL),
+    _mutant(95, "a reply goes to who has waited longest", f"{HOLDER}.remove",
+            "pop(correlation_id, None)", "pop(next(iter(self.request_future_table), \"\"), None)", *REPLY),
+    _mutant(96, "a reply that comes too late goes to the next one who waits", f"{HOLDER}.remove",
+            "pop(correlation_id, None)",
+            "pop(correlation_id, self.request_future_table.get(next(iter(self.request_future_table), \"\")))", *REPLY),
+    _mutant(97, "a callback does not hear that its time is over", f"{HOLDER}._scan_expired_request",
+            "if future.callback is not None:", "if False:", *REPLY),
+    _mutant(98, "a reply that nobody has taken counts as pushed",
+            f"{BROKER}.reply_message_processor:ReplyMessageProcessor._push",
+            "except RemotingException:\n        return f\"push reply message to {client_id}fail.\"",
+            "except RemotingException:\n        answer = RemotingCommand.response(0)", *REPLY),
 )  # fmt: skip
 
 UNSEEN = {
