@@ -13,6 +13,7 @@ from mqlab.scenarios import (
     membership,
     merge_buffer,
     museum,
+    order_steps,
     ordered_kitchen,
     pop_check_points,
     popping,
