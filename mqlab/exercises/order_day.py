@@ -161,9 +161,7 @@ class OrderDay(ExerciseWorld):
     LINES = 18
     SECONDS = "8.3f"
 
-    def __init__(
-        self, make_shards: Callable[[int], Any], make_clerk: Callable[[int, Access], Any], seed: int
-    ) -> None:
+    def __init__(self, make_shards: Callable[[int], Any], make_clerk: Callable[[int, Access], Any], seed: int) -> None:
         super().__init__(seed, draws="15/order-day")
         self.book = Book(self)
         self.kind = KINDS[seed % len(KINDS)]

@@ -55,6 +55,7 @@ __all__ = [
     "merge_buffer",
     "museum",
     "names",
+    "order_steps",
     "ordered_kitchen",
     "pop_check_points",
     "popping",

@@ -16,7 +16,7 @@ from mqlab.client import (
     select_message_queue_by_hash,
 )
 from mqlab.protocol import Message, MessageQueue
-from mqlab.scenarios.registry import scenario
+from mqlab.scenarios.registry import scenario, story
 from mqlab.views import StepBars, Work
 
 if TYPE_CHECKING:
@@ -251,7 +251,20 @@ async def two_clerks(
     return shop
 
 
-@scenario("owner-killed", seconds=80)
+OWNER_KILLED = story("""
+    QueueAllocated 4 A: Clerk A is alone, and has the broker's lock of each of the four queues.
+    QueueDropped 2 A: B joins. A works out its share, and stops with two of the queues.
+    QueueUnlocked 2 broker-a: A gives their locks back. Only now may somebody else have them.
+    QueueAllocated 7 B: B has asked for the locks of its share, and got them.
+    NodeCrashed 1 B: B is killed. The broker sees at once that its connection has ended.
+    RebalanceSkipped 2 A: A wants the queues of B. The broker refuses: they are locked, and their owner is dead.
+    RebalanceSkipped 50 A: Once a second A asks again. Orders pile up, and nobody may touch them.
+    QueueLocked 8 broker-a: The lock was not renewed for more than 60 s. Now the broker gives it to A.
+    QueueAllocated 9 A: A goes on where the reports of B have ended, half a second later.
+""")
+
+
+@scenario("owner-killed", seconds=80, captions=OWNER_KILLED)
 async def owner_killed(
     lab: Lab, *, queues: int = 4, every_ms: int = 1_000, work_ms: int = 100, joins_s: int = 9, killed_s: int = 15
 ) -> None:
@@ -261,7 +274,19 @@ async def owner_killed(
     lab.faults(f"at {lab.now_ms + 1_000 * killed_s:g}ms: crash B")
 
 
-@scenario("owner-wakes", seconds=190)
+OWNER_WAKES = story("""
+    QueueAllocated 7 B: Clerks A and B share four queues. Each has the broker's locks of its own two.
+    NodeFrozen 1 B: B hangs. Its connection stands, so nobody misses it.
+    ClientExpired 2 broker-a: B was silent for 120 s. The broker drops it from the group, and tells nobody.
+    QueueLocked 8 broker-a: A looks at the group by itself and asks for the queues of B. Their locks are old.
+    NodeThawed 1 B: B goes on, and does not know that it was away.
+    QueueLockLost 1 B: It wants to renew its locks, and is refused. So it stops.
+    QueueDropped 4 A: But B is a member again. A is told so, and gives the two queues back.
+    QueueLockTaken 2 B: B has its locks again, and its old messages. It does once more what A has done.
+""")
+
+
+@scenario("owner-wakes", seconds=190, captions=OWNER_WAKES)
 async def owner_wakes(
     lab: Lab,
     *,

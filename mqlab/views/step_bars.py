@@ -7,8 +7,8 @@ from math import inf
 from typing import NamedTuple
 
 from mqlab.errors import LearnerError
-from mqlab.views.colours import BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
-from mqlab.views.svg import Drawing, box, legend, line, picture, text
+from mqlab.views.colours import BLUE, GREEN, ORANGE, PINK, SKY
+from mqlab.views.svg import INK, Drawing, box, legend, line, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 _COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY)
@@ -27,7 +27,7 @@ class Work(NamedTuple):
 class StepBars(Drawing):
     """Each order has a lane for each of its steps, the first on top: done in turn they are stairs that lead down.
 
-    A step that was begun before the one in front of it was done once has a red frame. Times are told from the first
+    A step that was begun before the one in front of it was done once has a black frame. Times are told from the first
     begin on. `str(bars)` says the same as text.
     """
 
@@ -70,7 +70,7 @@ class StepBars(Drawing):
         keys, x = legend(zip(_COLOURS, self.names, strict=False), 40, _LETTER)
         body = [
             *keys,
-            box(x, 41, 14, 12, "none", stroke=VERMILION),
+            box(x, 41, 14, 12, "none", stroke=INK),
             text(x + 20, 52, "begun too early"),
             *self._axis.drawn(_TOP - 8, bottom),
         ]
@@ -91,5 +91,5 @@ class StepBars(Drawing):
         bar = box(x, place, max(self._axis.x(end_us) - x, 3), _BAR - 1, fill, tip=self._told(work))
         if not early:
             return bar
-        frame = box(x - 2, place - 2, max(self._axis.x(end_us) - x, 3) + 4, _BAR + 3, "none", stroke=VERMILION)
+        frame = box(x - 2, place - 2, max(self._axis.x(end_us) - x, 3) + 4, _BAR + 3, "none", stroke=INK)
         return bar + frame.replace('stroke="', 'stroke-width="2" stroke="')
