@@ -143,7 +143,7 @@ class _Desk(MessageListenerOrderly):
         what = f"step {messages[0].properties[STEP]} from queue {context.message_queue.queue_id}"
         self._day.tell(f"{node.name}: the listener gets {what}", order)
         try:
-            status: ConsumeOrderlyStatus | None = await self._day.clerk_of(node).consume_message(messages, context)
+            status: ConsumeOrderlyStatus | None = await self._day.clerks[node.name].consume_message(messages, context)
         except LearnerError as error:
             raise SimulationError(f"the listener cannot go on: {error}") from error
         except Exception as error:
@@ -171,9 +171,12 @@ class OrderDay(ExerciseWorld):
         self.about = ""
         self.orders = [f"order-{number}" for number in sorted(self.random.sample(range(100, 1_000), ORDERS))]
         self._make_clerk = make_clerk
-        self._clerks: dict[tuple[str, int], Any] = {}
+        self.clerks: dict[str, Any] = {}
+        """The student's object of each clerk's process. It is made between two moments of the world: a solution that is
+        marked has a real process for each.
+        """
+        self._processes = TILLS
         self._woken_ms: dict[str, float] = {}
-        self._sent = 0
         lab = self.lab
         lab.name_server()
         lab.broker(BROKER)
@@ -194,14 +197,13 @@ class OrderDay(ExerciseWorld):
         )
         consumer.subscribe(TOPIC, "*")
         consumer.register_message_listener(_Desk(self, consumer))
+        self._begin_life(consumer.node)
         return consumer
 
-    def clerk_of(self, node: Node) -> Any:
-        """The student's object of this process."""
-        life = (node.name, node.life.number)
-        if life not in self._clerks:
-            self._clerks[life] = self._make_clerk(TILLS + 1 + len(self._clerks), Access(self.book, node))
-        return self._clerks[life]
+    def _begin_life(self, node: Node) -> None:
+        """Make the student's object of a process that is about to start."""
+        self._processes += 1
+        self.clerks[node.name] = self._make_clerk(self._processes, Access(self.book, node))
 
     # -- playing ----------------------------------------------------------------------------------------------------
 
@@ -256,6 +258,7 @@ class OrderDay(ExerciseWorld):
             if random.random() < 0.5:
                 self._go_on_for(random.randint(2_000, 20_000))
                 self.tell(f"{victim} starts again")
+                self._begin_life(lab.world.nodes[victim])
                 lab.restart(victim)
             return
         self.tell(f"{victim} hangs")
