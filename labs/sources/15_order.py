@@ -40,7 +40,7 @@ student_id = ""
 # (`MessageListenerOrderly`): it gets each message of a queue only when the one in front of it is done.
 
 # %%
-from mqlab import Lab, MessageQueue
+from mqlab import Lab
 from mqlab.check import NotSolvedYet, check, draws_for, predict, reveal, say, seed_for
 from mqlab.scenarios.order_steps import STEPS, UNTIL_THE_END, open_shop, two_clerks
 from mqlab.views import Ownership, Series, Table, TimeChart
@@ -193,7 +193,7 @@ reveal("lock-requests", len(asked),
 # | the broker's | `RebalanceLockManager` | this client has this queue | 60 s after the last renewal |
 # | the client's belief in it | `ProcessQueue.isLockExpired` | I still have it | 30 s after the last renewal |
 # | the queue's thread | `MessageQueueLock` | one thread at a time calls the listener for this queue | while it works |
-# | the consume lock | `ProcessQueue.getConsumeLock` | a queue is not given away while the listener is called | while it works, up to 20 s |
+# | the consume lock | `ProcessQueue.getConsumeLock` | a queue is not given away while the listener is called | while it works, at most 20 s after the last renewal |
 #
 # Why 30 s here and 60 s there? An owner that cannot reach the broker stops believing in its lock long before the broker gives it to
 # somebody else. Between the two lies half a minute in which nobody works. That is the safe side: rather nobody than two.
@@ -263,11 +263,12 @@ lab = Lab(seed=seed)
 shop = await two_clerks(lab, joins_s=joins_s)
 shop.take_orders(UNTIL_THE_END, every_ms=1_000)
 lab.run_for(seconds=killed_s)
-say(f"B is killed **{killed_s} s** after it has started. In lab 07 the queues of a killed member had a new owner "
+say(f"B is killed **{killed_s} s** after it has started. In lab 07 the queues of a killed member were read again "
     "half a second later.")
 
 # %% tags=["prediction"]
-predict("killed-wait", "After how many seconds does A begin with a step from the queues of B?", unit="s", prediction=...)
+predict("killed-wait", "B is killed. After how many seconds does A begin with a step from the queues of B?",
+        unit="s", prediction=...)
 
 # %% tags=["prediction"]
 predict("asks", "How many times does the broker refuse to give A the lock of a queue in this time?",
@@ -379,7 +380,7 @@ lab.run_for(ms=50)
 say(f"B hangs from now on, for **{away_s} s**.")
 
 # %% tags=["prediction"]
-predict("hang-wait", "After how many seconds does A begin with a step from the queues of B?",
+predict("hang-wait", "B hangs. After how many seconds does A begin with a step from the queues of B?",
         unit="s", prediction=...)
 
 # %% tags=["prediction"]
