@@ -75,7 +75,7 @@ class HalfMessagesAreHidden(Rule):
 class EndsAreSaid(Rule):
     """A transaction ends as its producer's listener said, once that has said anything."""
 
-    kinds = ("LocalTransactionExecuted", "LocalTransactionRemembered", "TransactionEnded")
+    kinds = ("LocalTransactionExecuted", "LocalTransactionRemembered", "TransactionResolved", "TransactionEnded")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)

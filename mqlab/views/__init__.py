@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mqlab.views.rivals import Rival, RivalMeter, RivalsChart
     from mqlab.views.send_strip import SendStrip
     from mqlab.views.send_waits import SendWaits
+    from mqlab.views.step_bars import StepBars, Work
     from mqlab.views.store_map import StoreMap
     from mqlab.views.task_runs import TaskRuns
     from mqlab.views.time_chart import Limit, Series, TimeChart
@@ -48,11 +49,13 @@ _LATER = {
     "SendStrip": "send_strip",
     "SendWaits": "send_waits",
     "Series": "time_chart",
+    "StepBars": "step_bars",
     "StoreMap": "store_map",
     "TaskRuns": "task_runs",
     "TimeChart": "time_chart",
     "TornLog": "torn_log",
     "Waits": "waits",
+    "Work": "step_bars",
     "duplicates_table": "duplicates",
     "offsets_table": "duplicates",
 }
@@ -80,6 +83,7 @@ __all__ = [
     "SendStrip",
     "SendWaits",
     "Series",
+    "StepBars",
     "StoreMap",
     "Table",
     "TaskRuns",
@@ -87,6 +91,7 @@ __all__ = [
     "TornLog",
     "Waits",
     "Wire",
+    "Work",
     "command_in",
     "disk_table",
     "duplicates_table",

@@ -96,6 +96,15 @@ def test_owners_are_those_who_have_the_process_queue() -> None:
     assert members == {"consumer-1", "consumer-2"}
 
 
+def test_the_locks_of_a_killed_owner_are_still_drawn() -> None:
+    board = folded(OwnersBoard, played("owner-killed", 30))
+    assert [line.partition(": ")[2] for line in board.text()] == [
+        "A, locked for A", "A, locked for A", "nobody, locked for B", "nobody, locked for B",
+    ]  # fmt: skip
+    assert ">B</text>" in board.html()
+    assert board.html().count('class="lock"') == 4
+
+
 def test_the_lock_of_an_orderly_group_is_the_brokers() -> None:
     lab = played("push-orderly", 8)
     board = folded(OwnersBoard, lab)

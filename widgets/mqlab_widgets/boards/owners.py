@@ -61,7 +61,9 @@ class OwnersBoard(Owners, Board):
         for read, owners in list(ownership.items())[:MOST_PICTURES]:
             locks = {queue: self.locks[read, queue] for queue in owners if (read, queue) in self.locks}
             words = f"group {read[0]} reads {read[1]}" + ("; a ring is the broker's lock" if locks else "")
-            drawn.append(f"<div>{escape(words)}</div>{owners_svg(sorted(self.owned[read]), owners, locks)}")
+            # A dead owner has no queue any more, and still the locks.
+            members = sorted({*self.owned[read], *locks.values()})
+            drawn.append(f"<div>{escape(words)}</div>{owners_svg(members, owners, locks)}")
         if len(ownership) > MOST_PICTURES:
             drawn.append(f'<div class="mq-faint">and {len(ownership) - MOST_PICTURES} more groups and topics</div>')
         return "".join(drawn) or '<div class="mq-faint">No consumer has a queue.</div>'
