@@ -119,6 +119,10 @@ def flight_words(flight: Flight, lab: Lab) -> str:
         return f"{message_words(flight.keys[0] if flight.keys else '', lab)} of {queue}"
     if flight.kind == "pull":
         return f"{flight.messages:,} messages of {queue}" if flight.messages else f"the answer that {queue} has nothing"
+    if flight.kind == "copy":
+        return f"{flight.messages:,} record{'' if flight.messages == 1 else 's'} of the commit log"
+    if flight.kind == "report":
+        return "a slave's report of what it has"
     if flight.response:
         return "a refusal" if flight.kind == "refusal" else "an answer"
     return request_words(flight.name)
