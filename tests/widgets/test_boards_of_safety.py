@@ -10,6 +10,7 @@ from mqlab import Lab, Message
 from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.replication import ReplicationBoard
 from mqlab_widgets.boards.stage import StageBoard
+from mqlab_widgets.boards.stage_state import MOST_BLOCKS
 from mqlab_widgets.boards.transactions import TransactionsBoard
 from mqlab_widgets.scene.acts import acts_of
 from mqlab_widgets.scene.scene import Look, scene_of
@@ -152,6 +153,16 @@ def test_what_is_on_its_way_to_a_slave_dies_with_the_connection() -> None:
     board = folded(StageBoard, pair)
     assert not any(flight.kind == "copy" for flight in board.flights.values())
     assert board.pair_words("slave-a") == ("follows nobody",)
+
+
+def test_a_slave_that_is_far_behind_is_told_in_bytes_alone() -> None:
+    pair = shop()
+    pair.broker(slave_of="broker-a")
+    pair.run_for(seconds=25)
+    pair.freeze("slave-a")
+    send(started_producer(pair), *(f"order {n}" for n in range(MOST_BLOCKS + 1)))
+    board = folded(StageBoard, pair)
+    assert board.pair_words("broker-a") == (f"not copied: {board.logs['broker-a'].end:,} bytes",)
 
 
 def test_answers_that_wait_for_a_copy_are_counted_on_the_stage() -> None:

@@ -34,6 +34,7 @@ _REASONS = (
     (r"(?:connect|send request) to (\S+) failed", "{0} could not be reached"),
     (r"broker busy", "the broker is too busy"),
     (r"No topic route info in name server", "the name server does not know the topic"),
+    (r"No route info of this topic", "no broker takes messages of the topic"),
     (r"group info not exist", "it does not know the group"),
     (r"request timeout, no reply message|wait reply message timeout", "no reply came in time"),
     (r"channel of <\S+> not found|REPLY_TO_CLIENT\] is null|push reply message to \S+fail", "it cannot be reached"),

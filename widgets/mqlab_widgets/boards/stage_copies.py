@@ -88,8 +88,14 @@ class StageCopies(StageNotes):
         if copied is None and not waiting:
             return ("no slave follows",) if broker in map(self.source_of, self.slaves) else ()
         wait = f"{waiting:,} answer{' waits' if waiting == 1 else 's wait'} for a copy" if waiting else ""
-        log = self.logs.get(broker, Log())
-        lacking = log.between(copied or 0, log.end)
-        count = f"{len(lacking):,} record{'' if len(lacking) == 1 else 's'}"
-        less = f"not copied: {count}, {log.end - (copied or 0):,} bytes" if lacking else "all is copied"
+        less = _lacking_words(self.logs.get(broker, Log()), copied or 0)
         return (f"{less}; {wait}", wait) if wait else (less,)
+
+
+def _lacking_words(log: Log, copied: int) -> str:
+    """What no slave has of a log; where that is more than the log's newest records, which are known, only its size."""
+    if log.end <= copied:
+        return "all is copied"
+    lacking = log.between(copied, log.end)
+    count = f"{len(lacking):,} record{'' if len(lacking) == 1 else 's'}, " if log.blocks[0].offset <= copied else ""
+    return f"not copied: {count}{log.end - copied:,} bytes"
