@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer
     from mqlab.lab import Lab
     from mqlab.lab.processes import BrokerProcess
+    from mqlab.protocol.message import MessageExt
 
 TABLES_MS = 65_000
 """When a slave knows its master's topics: it fetches them for the first time 61 to 64 s after its start."""
@@ -156,15 +157,40 @@ class Aftermath(NamedTuple):
     """Where each message is that was answered SEND_OK, in the order of the answers."""
 
 
-def keys_on(broker: BrokerProcess) -> list[str]:
-    """The unique keys of the messages in the queue of the topic, as this broker has it; none of one that is down."""
+def messages_on(broker: BrokerProcess) -> list[MessageExt]:
+    """The messages in the queue of the topic, as this broker has it; none of one that is down."""
     if not broker.is_up():
         return []
     store = broker.store
     offsets = range(max(0, store.get_min_offset_in_queue(TOPIC, 0)), store.get_max_offset_in_queue(TOPIC, 0))
     places = [store.get_commit_log_offset_in_queue(TOPIC, 0, offset) for offset in offsets]
-    messages = map(store.look_message_by_offset, places)
-    return [message.properties.get("UNIQ_KEY", "") for message in messages if message is not None]
+    return [message for message in map(store.look_message_by_offset, places) if message is not None]
+
+
+def keys_on(broker: BrokerProcess) -> list[str]:
+    """The unique keys of the messages in the queue of the topic, as this broker has it; none of one that is down."""
+    return [message.properties.get("UNIQ_KEY", "") for message in messages_on(broker)]
+
+
+class Standing(NamedTuple):
+    """How far a pair is, in bytes of the master's commit log, and how many messages that is behind its end."""
+
+    end: int
+    flushed: int
+    copied: int
+    """Up to where the slave has told its master that it has the log."""
+    messages_not_flushed: int
+    messages_not_copied: int
+
+
+def standing(lab: Lab, master: str = "broker-a") -> Standing:
+    """How far a pair is that has never stood still, as its history tells it."""
+    records = [(r.commit_log_offset, r.store_size) for r in lab.history.find("MessageStored", node=master)]
+    ends = [offset + size for offset, size in records]
+    flush, report = lab.history.last("CommitLogFlushed", node=master), lab.history.last("ReplicaAcked", node=master)
+    flushed, copied = flush.flushed_where if flush else 0, report.ack_offset if report else 0
+    behind = [sum(end > there for end in ends) for there in (flushed, copied)]
+    return Standing(ends[-1] if ends else 0, flushed, copied, *behind)
 
 
 def aftermath(

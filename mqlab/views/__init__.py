@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mqlab.views.time_chart import Limit, Series, TimeChart
     from mqlab.views.torn_log import TornLog
     from mqlab.views.waits import Waits
+    from mqlab.views.whereabouts import Whereabouts
 
 _LATER = {
     "Beliefs": "beliefs",
@@ -53,6 +54,7 @@ _LATER = {
     "TimeChart": "time_chart",
     "TornLog": "torn_log",
     "Waits": "waits",
+    "Whereabouts": "whereabouts",
     "duplicates_table": "duplicates",
     "offsets_table": "duplicates",
 }
@@ -86,6 +88,7 @@ __all__ = [
     "TimeChart",
     "TornLog",
     "Waits",
+    "Whereabouts",
     "Wire",
     "command_in",
     "disk_table",
