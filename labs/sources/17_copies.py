@@ -48,7 +48,7 @@ student_id = ""
 # | disk lost | everything on that machine, for ever |
 # | network cut | nothing; but master and slave cannot reach each other for a while |
 #
-# Here is such a pair, with a shop that sends orders. It is the moment before the power of the master goes off.
+# Here is such a pair, with a shop that sends orders. It is the moment at which the power of the master goes off.
 
 # %%
 from mqlab import Lab, Message, scenarios
@@ -111,6 +111,8 @@ Table("how far the pair is, in bytes of the commit log", ("the log ends at", "fl
 # %%
 reveal("not-on-disk", now.messages_not_flushed,
        why="FlushRealTimeService sleeps 500 ms (flushIntervalCommitLog), and then writes if four pages are full")
+
+# %%
 reveal("not-copied", now.messages_not_copied,
        why="the master looks every 100 ms whether there is something to send; the network takes 0.2 ms")
 
@@ -119,7 +121,7 @@ reveal("not-copied", now.messages_not_copied,
 # (`DefaultHAConnection.WriteSocketService`) waits up to 100 ms when it has found nothing. Measured on a real RocketMQ 5.3.3: a slave is 37 ms behind in the median,
 # and 104 ms at most.
 #
-# This is the conversation of the two, from the order that was stored last before a look of the master:
+# This is the piece of the log that was sent last, and what the slave said to it:
 
 # %%
 sent = lab.history.last("ReplicaDataSent")
@@ -301,7 +303,7 @@ predict("nobody-has", "ASYNC_FLUSH, ASYNC_MASTER, power off: how many orders tha
 
 # %% tags=["prediction"]
 predict("master-lacks", "ASYNC_FLUSH, SYNC_MASTER, power off: how many orders that were answered SEND_OK does the "
-        "*master* lack when it is back?", unit="orders", prediction=...)
+        "master lack when it is back?", unit="orders", prediction=...)
 
 # %% [markdown]
 # And the whole table. In your mind, put a mark into each of its sixteen fields: is there an acknowledged order that nobody has?
@@ -319,8 +321,12 @@ Whereabouts((f"{world.flush}, {world.replication}", world.what, world.places) fo
 cut = {(world.flush, world.replication): world for world in worlds if world.what == "power off"}
 reveal("nobody-has", cut["ASYNC_FLUSH", "ASYNC_MASTER"].lost,
        why="the orders since the master's last look at its log; the others had reached the slave")
+
+# %%
 reveal("master-lacks", cut["ASYNC_FLUSH", "SYNC_MASTER"].on_slave_only,
        why="all that came since the last flush: the slave has them, and nobody brings them back")
+
+# %%
 losing = {(world.flush, world.replication) for world in worlds if world.lost}
 reveal("safe-settings", "c" if not any(role == "SYNC_MASTER" for _, role in losing) else "b",
        why="a copy on another machine survives what happens to one machine, be it the power or the disk")
@@ -399,7 +405,7 @@ other.run_for(seconds=40)
 
 def progress(lab):
     began = [(r.ts_ms - killed_ms) / 1_000 for r in lab.history.find("ConsumeStarted")]
-    return [(at_s, number) for number, at_s in enumerate(began, 1)]
+    return [*((at_s, number) for number, at_s in enumerate(began, 1)), (40, len(began))]
 
 
 TimeChart("A master is killed at 0 s", "consumed, orders", [
@@ -408,8 +414,7 @@ TimeChart("A master is killed at 0 s", "consumed, orders", [
 ])
 
 # %%
-behind = [at_s for at_s, _ in progress(lab) if at_s > 0]
-reveal("read-gap", round(behind[0], 1),
+reveal("read-gap", round(next(at_s for at_s, _ in progress(lab) if at_s > 0), 1),
        why="a client asks the name server for routes every 30 s, and not because somebody died")
 
 # %% [markdown]
@@ -470,12 +475,10 @@ lab.run_until_event("CommitLogFlushed", node="broker-a")
 for number in range(number + 1, number + 1 + draw.between("unflushed", 24, 32)):
     await shop.send(Message("Orders", b"old order %03d, %980d" % (number, 0)))
     lab.run_for(ms=pace_ms)
-before = standing(lab)
 lab.power_off("broker-a")
 lab.run_for(seconds=3)
 lab.restart("broker-a")
 lab.run_for(seconds=8)
-master, slave = lab.brokers
 size = len(lab.queue("Orders").record_bytes(0))
 Table("after the power cut", ("broker", "its log ends at", "orders"),
       [(broker.name, broker.store.max_phy_offset, len(messages_on(broker))) for broker in lab.brokers])

@@ -17,7 +17,7 @@ PLACES = {
     "nobody": (VERMILION, "nobody"),
 }
 """Where a message is -> its colour, and what that means."""
-_SETTING, _ACCIDENT, _LEFT, _WIDTH, _RIGHT = 12, 136, 240, 400, 330
+_SETTING, _ACCIDENT, _LEFT, _WIDTH, _RIGHT = 12, 136, 240, 340, 410
 _TOP, _ROW, _BAR, _BETWEEN, _LETTER = 78, 22, 14, 12, 6.6
 
 

@@ -139,9 +139,9 @@ def luck_first(message: Place, copies: dict[str, Copy], accidents: dict[str, str
     return alone if alone == "luck" else right_answer(message, copies, accidents)
 
 
-def the_half_is_enough(message: Place, copies: dict[str, Copy], accidents: dict[str, str]) -> str:
-    """Looks at where a message begins, not at where it ends."""
-    return right_answer((message[0], message[0] + 1), copies, accidents)
+def the_end_is_outside(message: Place, copies: dict[str, Copy], accidents: dict[str, str]) -> str:
+    """Takes an end for the last byte: a message that ends just where a copy does is missing."""
+    return right_answer((message[0], message[1] + 1), copies, accidents)
 
 
 def one_slave(message: Place, copies: dict[str, Copy], accidents: dict[str, str]) -> str:
@@ -161,7 +161,7 @@ WRONG = {
         only_disks_count,
         no_luck,
         luck_first,
-        the_half_is_enough,
+        the_end_is_outside,
         one_slave,
     ],
 }
