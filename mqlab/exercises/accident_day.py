@@ -64,7 +64,8 @@ class Foretold(NamedTuple):
 def right_answer(place: Place, copies: dict[str, Copy], accidents: dict[str, str]) -> str:
     """Who has a message after the accidents, as far as it follows from the offsets."""
     begin, end = place
-    certain, possible = [], []
+    certain: list[str] = []
+    possible: list[str] = []
     for name, copy in copies.items():
         accident = accidents[name]
         if accident == DISK_LOST or not copy.begin <= begin < end <= copy.end:
