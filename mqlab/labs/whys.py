@@ -19,6 +19,7 @@ ONE_ANSWER_FOR_ALL: Mapping[str, tuple[str, ...]] = {
     "09": ("where", "no-broker", "both-run"),
     "10": ("noted",),
     "14": ("other-attempt", "old-handle"),
+    "17": ("sync-alone", "first-reader", "safe-settings"),
     "19": ("late",),
     "20": ("median-wait", "shape", "twenty"),
     "24": ("twice",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from mqlab.scenarios import registry
 from mqlab.scenarios.numbered import TOPIC, reader, spawn_sending
@@ -12,7 +12,10 @@ from mqlab.scenarios.registry import scenario, story
 from mqlab.scenarios.words import Flush
 
 if TYPE_CHECKING:
+    from mqlab.client import DefaultMQProducer
     from mqlab.lab import Lab
+    from mqlab.lab.processes import BrokerProcess
+    from mqlab.protocol.message import MessageExt
 
 TABLES_MS = 65_000
 """When a slave knows its master's topics: it fetches them for the first time 61 to 64 s after its start."""
@@ -81,7 +84,42 @@ CONNECTED_S = 8
 """By then a slave that began with the world follows its master."""
 
 
-@scenario("accident", seconds=15)
+ACCIDENT = story("""
+    ReplicationBegun 1 broker-a: A slave follows the master: it is sent each byte of the commit log, and stores it, too.
+    SendSucceeded 3 producer-1: A shop sends orders. The master answers when an order is in its memory: striped.
+    ReplicaDataSent 2 broker-a: Ten times a second it looks whether its log has grown, and sends the slave what is new.
+    ReplicaAcked 3 broker-a: The slave says what it has. What is underlined now is on two machines.
+    CommitLogFlushed 3 broker-a: Twice a second the log is written to the disk. The slave is nearer than the disk.
+    PowerLost 1 broker-a: The power is cut. Some orders were answered, and are on no disk and on no slave.
+    StoreRecovered 3 broker-a: The master is back, with what its disk has, and goes on behind that.
+    ReplicationBegun 2 slave-a: The slave kept more. It is sent what lies behind its own end, and what is before stays.
+""")
+
+
+async def open_pair(
+    lab: Lab,
+    *,
+    flush: Flush = "ASYNC_FLUSH",
+    replication: Replication = "ASYNC_MASTER",
+    wait_ms: int = 5_000,
+    **broker: Any,
+) -> DefaultMQProducer:
+    """A master whose slave follows it, a topic with one queue, and a producer that does not try again.
+
+    A SYNC_MASTER answers when two brokers have a message, if `broker`, further settings of it, does not say otherwise.
+    """
+    settings = {"in_sync_replicas": 2 if replication == "SYNC_MASTER" else 1, **broker}
+    lab.name_server()
+    lab.broker("broker-a", flush_disk_type=flush, broker_role=replication, **settings)
+    lab.broker(slave_of="broker-a")
+    lab.create_topic(TOPIC, 1)
+    lab.run_for(seconds=CONNECTED_S)
+    producer = lab.producer("shop", send_msg_timeout=wait_ms, retry_times_when_send_failed=0)
+    await producer.start()
+    return producer
+
+
+@scenario("accident", seconds=15, captions=ACCIDENT)
 async def accident(
     lab: Lab,
     *,
@@ -91,18 +129,16 @@ async def accident(
     messages: int = 200,
     every_ms: int = 10,
     size: int = 1_000,
+    after_ms: int = 1_000,
 ) -> None:
-    """A shop sends to a master with a slave, and after a second one of four accidents happens to the master."""
-    copies = 2 if replication == "SYNC_MASTER" else 1
-    lab.name_server()
-    lab.broker("broker-a", flush_disk_type=flush, broker_role=replication, in_sync_replicas=copies)
-    lab.broker(slave_of="broker-a")
-    lab.create_topic(TOPIC, 1)
-    lab.run_for(seconds=CONNECTED_S)
-    producer = lab.producer("shop", send_msg_timeout=5_000, retry_times_when_send_failed=0)
-    await producer.start()
+    """A shop sends to a master with a slave, and after a while one of four accidents happens to the master."""
+    producer = await open_pair(lab, flush=flush, replication=replication)
     spawn_sending(producer, messages=messages, every_ms=every_ms, size=size)
-    lab.faults(f"at {lab.now_ms + 1_000:g}ms: {ACCIDENTS[what]}")
+    lab.faults(f"at {lab.now_ms + after_ms:g}ms: {ACCIDENTS[what]}")
+
+
+Where = Literal["both", "master", "slave", "nobody"]
+"""Which brokers have a message."""
 
 
 class Aftermath(NamedTuple):
@@ -113,30 +149,75 @@ class Aftermath(NamedTuple):
     what: Accident
     acknowledged: int
     lost: int
+    on_slave_only: int
+    """Messages that are there, but not on the master, which producers and consumers ask as soon as it is back."""
     less_safe: int
     """Messages whose answer said that they are stored, and not as safely as asked for."""
+    places: tuple[Where, ...]
+    """Where each message is that was answered SEND_OK, in the order of the answers."""
 
 
-def aftermath(flush: Flush, replication: Replication, what: Accident, seed: int | str = 0) -> Aftermath:
+def messages_on(broker: BrokerProcess) -> list[MessageExt]:
+    """The messages in the queue of the topic, as this broker has it; none of one that is down."""
+    if not broker.is_up():
+        return []
+    store = broker.store
+    offsets = range(max(0, store.get_min_offset_in_queue(TOPIC, 0)), store.get_max_offset_in_queue(TOPIC, 0))
+    places = [store.get_commit_log_offset_in_queue(TOPIC, 0, offset) for offset in offsets]
+    return [message for message in map(store.look_message_by_offset, places) if message is not None]
+
+
+def keys_on(broker: BrokerProcess) -> list[str]:
+    """The unique keys of the messages in the queue of the topic, as this broker has it; none of one that is down."""
+    return [message.properties.get("UNIQ_KEY", "") for message in messages_on(broker)]
+
+
+class Standing(NamedTuple):
+    """How far a pair is, in bytes of the master's commit log, and how many messages that is behind its end."""
+
+    end: int
+    flushed: int
+    copied: int
+    """Up to where the slave has told its master that it has the log."""
+    messages_not_flushed: int
+    messages_not_copied: int
+
+
+def standing(lab: Lab, master: str = "broker-a") -> Standing:
+    """How far a pair is that has never stood still, as its history tells it."""
+    records = [(r.commit_log_offset, r.store_size) for r in lab.history.find("MessageStored", node=master)]
+    ends = [offset + size for offset, size in records]
+    flush, report = lab.history.last("CommitLogFlushed", node=master), lab.history.last("ReplicaAcked", node=master)
+    flushed, copied = flush.flushed_where if flush else 0, report.ack_offset if report else 0
+    behind = [sum(end > there for end in ends) for there in (flushed, copied)]
+    return Standing(ends[-1] if ends else 0, flushed, copied, *behind)
+
+
+def aftermath(
+    flush: Flush, replication: Replication, what: Accident, seed: int | str = 0, **parameters: Any
+) -> Aftermath:
     """Play one accident, and look which acknowledged messages can be read from who is there."""
-    lab = registry.get("accident").play(seed, parameters={"flush": flush, "replication": replication, "what": what})
+    chosen = {"flush": flush, "replication": replication, "what": what}
+    lab = registry.get("accident").play(seed, parameters={**chosen, **parameters})
     answers: dict[str, str] = {r.msg_id: r.send_status for r in lab.history.find("SendSucceeded")}
-    there = set()
-    for broker in lab.brokers:
-        if broker.is_up():
-            store = broker.running().message_store
-            for offset in range(store.get_max_offset_in_queue(TOPIC, 0)):
-                message = store.look_message_by_offset(store.get_commit_log_offset_in_queue(TOPIC, 0, offset))
-                if message is not None:
-                    there.add(message.properties.get("UNIQ_KEY", ""))
+    master, slave = (set(keys_on(broker)) for broker in lab.brokers)
+    names: dict[tuple[bool, bool], Where] = {
+        (True, True): "both", (True, False): "master", (False, True): "slave", (False, False): "nobody",
+    }  # fmt: skip
     acknowledged = [msg_id for msg_id, status in answers.items() if status == "SEND_OK"]
-    lost = sum(msg_id not in there for msg_id in acknowledged)
-    return Aftermath(flush, replication, what, len(acknowledged), lost, len(answers) - len(acknowledged))
+    places = tuple(names[msg_id in master, msg_id in slave] for msg_id in acknowledged)
+    less_safe = len(answers) - len(acknowledged)
+    lost, saved = places.count("nobody"), places.count("slave")
+    return Aftermath(flush, replication, what, len(acknowledged), lost, saved, less_safe, places)
 
 
-def sixteen_worlds(seed: int | str = 0) -> list[Aftermath]:
-    """Four settings times four accidents."""
+def sixteen_worlds(seed: int | str = 0, **parameters: Any) -> list[Aftermath]:
+    """Four settings times four accidents; `parameters` are further ones of the scenario `accident`."""
     settings: product[tuple[Flush, Replication]] = product(
         ("ASYNC_FLUSH", "SYNC_FLUSH"), ("ASYNC_MASTER", "SYNC_MASTER")
     )
-    return [aftermath(flush, replication, what, seed) for flush, replication in settings for what in ACCIDENTS]
+    return [
+        aftermath(flush, replication, what, seed, **parameters)
+        for flush, replication in settings
+        for what in ACCIDENTS
+    ]

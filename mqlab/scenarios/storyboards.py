@@ -22,6 +22,7 @@ STORYBOARDS: dict[str, tuple[str, ...]] = {
     "13": ("merge-buffer",),
     "14": ("in-order",),
     "15": ("owner-killed", "owner-wakes"),
+    "17": ("accident", "sync-replication"),
     "19": ("three-copies",),
 }
 """For each lab the scenarios whose captions tell it; the first one is its main scene."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mqlab.views.time_chart import Limit, Series, TimeChart
     from mqlab.views.torn_log import TornLog
     from mqlab.views.waits import Waits
+    from mqlab.views.whereabouts import Whereabouts
 
 _LATER = {
     "Beliefs": "beliefs",
@@ -55,6 +56,7 @@ _LATER = {
     "TimeChart": "time_chart",
     "TornLog": "torn_log",
     "Waits": "waits",
+    "Whereabouts": "whereabouts",
     "Work": "step_bars",
     "duplicates_table": "duplicates",
     "offsets_table": "duplicates",
@@ -90,6 +92,7 @@ __all__ = [
     "TimeChart",
     "TornLog",
     "Waits",
+    "Whereabouts",
     "Wire",
     "Work",
     "command_in",

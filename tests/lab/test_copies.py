@@ -35,6 +35,16 @@ def test_a_flush_helps_against_a_loss_of_power_and_a_copy_against_a_lost_disk(wo
     assert worlds["SYNC_FLUSH", "ASYNC_MASTER", "disk lost"].lost > 0
 
 
+def test_what_a_loss_of_power_takes_from_a_master_alone_is_on_its_slave(worlds: Found) -> None:
+    cut = worlds["ASYNC_FLUSH", "SYNC_MASTER", "power off"]
+    assert cut.on_slave_only > 0
+    first = cut.places.index("slave")
+    assert cut.places == ("both",) * first + ("slave",) * cut.on_slave_only + cut.places[first + cut.on_slave_only :]
+    for world in worlds.values():
+        assert len(world.places) == world.acknowledged
+        assert world.places.count("nobody") == world.lost
+
+
 def test_a_cut_network_is_told_in_the_answers_of_a_synchronous_master_alone(worlds: Found) -> None:
     told = {key: world.less_safe for key, world in worlds.items() if world.less_safe}
     assert told

@@ -34,6 +34,7 @@ _REASONS = (
     (r"(?:connect|send request) to (\S+) failed", "{0} could not be reached"),
     (r"broker busy", "the broker is too busy"),
     (r"No topic route info in name server", "the name server does not know the topic"),
+    (r"No route info of this topic", "no broker takes messages of the topic"),
     (r"group info not exist", "it does not know the group"),
     (r"request timeout, no reply message|wait reply message timeout", "no reply came in time"),
     (r"channel of <\S+> not found|REPLY_TO_CLIENT\] is null|push reply message to \S+fail", "it cannot be reached"),
@@ -120,6 +121,10 @@ def flight_words(flight: Flight, lab: Lab) -> str:
         return f"{message_words(flight.keys[0] if flight.keys else '', lab)} of {queue}"
     if flight.kind == "pull":
         return f"{flight.messages:,} messages of {queue}" if flight.messages else f"the answer that {queue} has nothing"
+    if flight.kind == "copy":
+        return f"{flight.messages:,} record{'' if flight.messages == 1 else 's'} of the commit log"
+    if flight.kind == "report":
+        return "a slave's report of what it has"
     if flight.response:
         return "a refusal" if flight.kind == "refusal" else "an answer"
     return request_words(flight.name)

@@ -10,6 +10,7 @@ from typing import ClassVar
 from mqlab.protocol.topics import is_system_topic
 from mqlab_widgets.boards.stage_brokers import StageBrokers
 from mqlab_widgets.boards.stage_clients import StageClients
+from mqlab_widgets.boards.stage_copies import StageCopies
 from mqlab_widgets.boards.stage_machines import StageMachines
 from mqlab_widgets.boards.stage_state import DOWN, Strip, words_of_waiting
 from mqlab_widgets.labels import SENDER_LETTERS
@@ -18,7 +19,7 @@ PROCESSES = {"NameServerProcess": "namesrv", "BrokerProcess": "broker", "ProxyPr
 """What stands at its own place on the stage, whatever it does."""
 
 
-class StageBoard(StageMachines, StageBrokers, StageClients):
+class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients):
     """Who is there, what is stored, held and cached, and what is on its way."""
 
     title: ClassVar[str] = "The world"

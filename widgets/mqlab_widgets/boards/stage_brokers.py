@@ -6,14 +6,12 @@ from mqlab.protocol.pop_check_point import REVIVE_GROUP, is_revive_topic
 from mqlab.protocol.topics import TIMER_TOPIC
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.stage_notes import StageNotes
-from mqlab_widgets.boards.stage_state import DELAYED, Held, Log
+from mqlab_widgets.boards.stage_state import DELAYED, MOST_TOLD, Held, Log
 
 BROADCAST = "@broadcast"
 """What a broker adds to the name of a group whose members all get everything (BroadcastOffsetManager)."""
 POP_US = 10_000
 """A pop gives its messages the time of its beginning, which is so much before at most."""
-MOST_TOLD = 4
-"""The keys of so many messages in a frame are known."""
 MOST_KEYS = 8_000
 """Of so many messages the unique key is known by their place; of older ones only the place."""
 
@@ -32,15 +30,6 @@ class StageBrokers(StageNotes):
             if len(self._keys) > MOST_KEYS:
                 del self._keys[next(iter(self._keys))]
 
-    def on_replica_data_appended(self, record: Record) -> None:
-        begin, end = record.commit_log_offset, record.commit_log_offset + record.body_bytes
-        log = self.logs.setdefault(record.node, Log())
-        source = self.logs.get(self.source_of(record.node))
-        for block in source.blocks if source is not None else ():
-            if begin <= block.offset < end:
-                log.append(block.offset, block.size, block.key)
-        log.end = end
-
     def on_message_dispatched(self, record: Record) -> None:
         queue = (record.node, record.topic, record.queue_id)
         self._strip(queue).append(
@@ -57,6 +46,9 @@ class StageBrokers(StageNotes):
         for (node, _, _), strip in self.strips.items():
             if node == record.node:
                 strip.cut(end)
+        for pair, copied in self.copied.items():
+            if record.node in pair:
+                self.copied[pair] = min(copied, end)
 
     def on_parked_message_delivered(self, record: Record) -> None:
         strip = self._strip((record.node, DELAYED, record.delay_level - 1))

@@ -63,13 +63,10 @@ class StageMachines(StageNotes):
         self.states[node] = DOWN
         self.held.pop(node, None)
         self.woken.pop(node, None)
+        self.following.pop(node, None)
+        self.unanswered.pop(node, None)
         self._die({name: flight for name, flight in self.flights.items() if node in (flight.source, flight.target)})
         self._forget_client(node)
-
-    def _die(self, lost: dict[str, Flight]) -> None:
-        self.lost = lost
-        for name in lost:
-            del self.flights[name]
 
     def _forget_client(self, node: str) -> None:
         if node in self.producers:

@@ -42,6 +42,12 @@ class StageNotes(Board):
         """Machine -> the frame that it got last."""
         self.strips: dict[Queue, Strip] = {}
         self.logs: dict[str, Log] = {}
+        self.copied: dict[tuple[str, str], int] = {}
+        """(master, slave) -> up to where the slave has its commit log, as the master was told."""
+        self.following: dict[str, None] = {}
+        """The slaves that are connected to their master."""
+        self.unanswered: dict[str, int] = {}
+        """Master -> how many puts wait for copies."""
         self.held: dict[str, dict[tuple[int, str], Held]] = {}
         self.woken: dict[str, dict[tuple[int, str], Held]] = {}
         """Broker -> the pulls that were held and are woken, until it looks at them again."""
@@ -78,6 +84,11 @@ class StageNotes(Board):
     def queue_of(self, record: Record) -> Queue:
         """The queue that a client's event is about."""
         return self.masters.get(record.broker_name, record.broker_name), record.topic, record.queue_id
+
+    def _die(self, lost: dict[str, Flight]) -> None:
+        self.lost = lost
+        for name in lost:
+            del self.flights[name]
 
     # -- queues and clients -------------------------------------------------------------------------------------------
 

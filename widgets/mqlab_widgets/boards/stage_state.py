@@ -13,14 +13,19 @@ DELAYED = RMQ_SYS_SCHEDULE_TOPIC
 MOST_CELLS = 24
 MOST_BLOCKS = 40
 MOST_RANGES = 64
+MOST_TOLD = 4
+"""The keys of so many messages in a frame are known."""
+COPY, REPORT = "copy", "report"
+"""Kinds of flights between a master and its slave."""
 
 Queue = tuple[str, str, int]
 """(machine of the broker, topic, queue id)"""
 
 
 class Flight(NamedTuple):
-    """A frame on its way. `kind` is "send", "pull", "back", "answer", "refusal" or "other"; `keys` are the unique keys
-    of the first few of the `messages` in it; `queue` is the one that a pull is about.
+    """A frame on its way. `kind` is "send", "pull", "back", "answer", "refusal", "copy" (a piece of the commit log),
+    "report" (a slave says what it has) or "other"; `keys` are the unique keys of the first few of the `messages` in it;
+    `queue` is the one that a pull is about.
     """
 
     source: str
@@ -172,6 +177,10 @@ class Log:
         self.end = end
         self.flushed = min(self.flushed, end)
         self.dark = False
+
+    def between(self, begin: int, end: int) -> list[Block]:
+        """Those of the newest records that begin in this part of it."""
+        return [block for block in self.blocks if begin <= block.offset < end]
 
     def shown(self) -> list[Block]:
         """The records that are there, as far as one can know."""

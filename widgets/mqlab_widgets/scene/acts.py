@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mqlab_widgets.boards.stage_state import DELAYED
+from mqlab_widgets.boards.stage_copies import piece_id, report_id
+from mqlab_widgets.boards.stage_state import COPY, DELAYED, REPORT
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.scene import rest_of
 from mqlab_widgets.story_clock import FLIGHT_MS
@@ -35,12 +36,19 @@ RESTS = {
     "NodeStarted": 300, "NodeCrashed": 600, "PowerLost": 600, "NodeFrozen": 400, "NodeThawed": 300,
     "LinkCut": 200, "LinkHealed": 200, "DiskHung": 300, "DiskUnhung": 300, "DiskSlowed": 300,
     "DiskQuick": 300, "DiskFullChanged": 300,
+    "ReplicaPutWaiting": 120, "ReplicaPutAnswered": 160, "MasterConnected": 200, "MasterDisconnected": 300,
     "StoreRecovered": 400, "ClientStarted": 150, "ClientStopped": 200, "BrokerStarted": 200,
 }  # fmt: skip
 """Event kind -> ms for which the story rests on it, of those where nothing moves."""
 FLASHES = {
     *("ConsumeFinished", "SendAttemptFailed", "SendFailed", "PutRefused", "FlowControlled", "MessageRevived"),
 }
+
+
+ENDS = (
+    "NodeCrashed", "PowerLost", "ConnectionBroken", "ConnectionClosed", "MasterDisconnected", "ReplicaDisconnected",
+)  # fmt: skip
+"""What may end the flight of frames."""
 
 
 class Act(NamedTuple):
@@ -88,7 +96,7 @@ def acts_of(record: Record, board: StageBoard, scene: Scene) -> Moves:
         return mover(record, board, scene)
     rest = RESTS.get(kind, 0)
     acts: list[Act] = []
-    if board.lost and kind in ("NodeCrashed", "PowerLost", "ConnectionBroken", "ConnectionClosed"):
+    if board.lost and kind in ENDS:
         acts += [Act("lost", name, (), FLASH_MS) for name in board.lost]
     if kind in FLASHES:
         spot = _spot_of(record, board, scene)
@@ -99,7 +107,11 @@ def acts_of(record: Record, board: StageBoard, scene: Scene) -> Moves:
 
 def _sent(record: Record, board: StageBoard, scene: Scene) -> Moves:
     connection, frame, local = record.row[8:11]
-    name = f"{connection}:{local}:{frame}"
+    return _leaves(f"{connection}:{local}:{frame}", board, scene)
+
+
+def _leaves(name: str, board: StageBoard, scene: Scene) -> Moves:
+    """A frame begins its flight."""
     flight = board.flights.get(name)
     lane = scene.lane(flight.source, flight.target) if flight is not None else None
     if flight is None or lane is None:
@@ -113,8 +125,12 @@ def _sent(record: Record, board: StageBoard, scene: Scene) -> Moves:
 
 def _received(record: Record, board: StageBoard, scene: Scene) -> Moves:
     connection, frame, _, remote = record.row[8:12]
-    name = f"{connection}:{remote}:{frame}"
-    flight = board.landed.get(record.node)
+    return _arrives(f"{connection}:{remote}:{frame}", record.node, board, scene)
+
+
+def _arrives(name: str, node: str, board: StageBoard, scene: Scene) -> Moves:
+    """A frame ends its flight, and goes to where it belongs in the machine."""
+    flight = board.landed.get(node)
     lane = scene.lane(flight.source, flight.target) if flight is not None else None
     if flight is None or lane is None:
         return NOTHING
@@ -123,7 +139,9 @@ def _received(record: Record, board: StageBoard, scene: Scene) -> Moves:
         inside = scene.spot(flight.target, ("ring", *flight.queue[1:]))
     elif flight.kind == "answer":
         inside = scene.spot(flight.target, "sending")
-    heavy = flight.kind in ("send", "back") or (flight.kind == "pull" and flight.messages > 0)
+    elif flight.kind in (COPY, REPORT):
+        inside = scene.spot(flight.target, "log")
+    heavy = flight.kind in ("send", "back", COPY) or (flight.kind == "pull" and flight.messages > 0)
     act = Act("land", name, (*rest_of(lane), *lane[2:], *(inside or ())), LAND_MS, tokens.frame(board, flight))
     return Moves((act,), LAND_MS if heavy else 0, LAND_MS if heavy else 0, name)
 
@@ -131,7 +149,32 @@ def _received(record: Record, board: StageBoard, scene: Scene) -> Moves:
 def _spots(flight: Flight) -> list[object]:
     if flight.queue is not None:
         return [("ring", *flight.queue[1:]), "cache"]
+    if flight.kind in (COPY, REPORT):
+        return ["log"]
     return ["sending", "listener"] if flight.kind in ("send", "back") else []
+
+
+def _piece_sent(record: Record, board: StageBoard, scene: Scene) -> Moves:
+    """From the master's commit log on the way to the slave."""
+    return _leaves(piece_id(board.name_of(record.remote), record.commit_log_offset), board, scene)
+
+
+def _piece_appended(record: Record, board: StageBoard, scene: Scene) -> Moves:
+    """Into the slave's commit log; and its report sets out."""
+    slave, begin = record.node, record.commit_log_offset
+    report = report_id(slave, begin + record.body_bytes)
+    if report not in board.flights:
+        return NOTHING
+    landed = _arrives(piece_id(slave, begin), slave, board, scene)
+    return landed._replace(acts=(*landed.acts, *_leaves(report, board, scene).acts))
+
+
+def _reported(record: Record, board: StageBoard, scene: Scene) -> Moves:
+    """A report reaches the master."""
+    landed = board.landed.get(record.node)
+    if landed is None or landed.kind != REPORT:
+        return NOTHING
+    return _arrives(report_id(board.name_of(record.remote), record.ack_offset), record.node, board, scene)
 
 
 def _spot_of(record: Record, board: StageBoard, scene: Scene) -> Point | None:
@@ -202,4 +245,7 @@ _MOVERS = {
     "MessageDispatched": _dispatched,
     "MessagesCached": _cached,
     "ConsumeStarted": _started,
+    "ReplicaDataSent": _piece_sent,
+    "ReplicaDataAppended": _piece_appended,
+    "ReplicaAcked": _reported,
 }

@@ -51,9 +51,12 @@ def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
     queues = sum(len(strips) for strips in topics.values())
     popped = [topic for topic in topics if (card.name, topic) in board.pops]
     free = room - HEAD - LOG - 6 - (LINE if card.name in board.trouble else 0) - LINE * len(lined)
-    free -= ANY_ROW * len(popped)
+    pair = board.pair_words(card.name)
+    free -= ANY_ROW * len(popped) + (LINE if pair else 0)
     if card.name in board.trouble:
         card.line(board.trouble[card.name], css="trouble")
+    if pair:
+        card.line(*pair)
     if not topics:
         card.line("no queue has a message yet")
     owners = max((len(strip.owners) for strips in topics.values() for strip in strips.values()), default=1)
@@ -157,8 +160,9 @@ def _log(board: StageBoard, card: Card, look: Look) -> None:
     most = _most_blocks(card)
     blocks = [] if log is None or most < 2 else log.shown()[-(most - 1) :]
     ends = (0, 0) if log is None else (log.end, log.flushed)
-    drawn_from = (card.width, look.followed, card.name in board.trouble, ends, blocks)
-    card.put(card.sheet.row((card.name, "log"), drawn_from, lambda: _log_row(board, card, look, blocks, *ends)))
+    copied = board.copied_of(card.name) or 0
+    drawn_from = (card.width, look.followed, card.name in board.trouble, ends, copied, blocks)
+    card.put(card.sheet.row((card.name, "log"), drawn_from, lambda: _log_row(board, card, look, blocks, copied, *ends)))
 
 
 def _most_blocks(card: Card) -> int:
@@ -166,7 +170,9 @@ def _most_blocks(card: Card) -> int:
     return max(1, int((card.width - 20 - LOG_LEFT - 70) // BLOCK))
 
 
-def _log_row(board: StageBoard, card: Card, look: Look, blocks: list[Block], end: int, flushed: int) -> Row:
+def _log_row(
+    board: StageBoard, card: Card, look: Look, blocks: list[Block], copied: int, end: int, flushed: int
+) -> Row:
     left, most = LOG_LEFT, _most_blocks(card)
     shapes = [
         f'<text class="faint" x="10" y="22">{LOG_WORDS}</text>',
@@ -177,6 +183,8 @@ def _log_row(board: StageBoard, card: Card, look: Look, blocks: list[Block], end
         fresh = block.offset + block.size > flushed
         more = sliding(f"b{block.offset}", 10 + left + 2 + place * BLOCK + BLOCK / 2, 18)
         css, tip = ("slide fresh", ", not on the disk yet") if fresh else ("slide", "")
+        if block.offset + block.size <= copied:
+            css, tip = f"{css} copied", f"{tip}, a slave has it"
         tip = f"byte {block.offset:,}{tip}"
         shapes.append(token(board, block.key, look, BLOCK - 1, 16, css=css, more=more, tip=tip))
     shapes.append(f'<text class="faint" x="{card.width - 10:g}" y="22" text-anchor="end">{_size(end)}</text>')

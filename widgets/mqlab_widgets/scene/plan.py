@@ -14,6 +14,8 @@ from mqlab_widgets.scene.style import BOLD, OWNER_COLOURS, first_that_fits, wrap
 NARROW = 760
 """Below this width the kinds of machines stand one under the other."""
 EDGE, GAP, HEAD, LINE = 10, 12, 27, 17
+WIRED = 46
+"""Between brokers where some are slaves: the commit log is seen on its way."""
 BELOW = 4
 """Room below the last row of a card."""
 SERVERS = 42

@@ -159,7 +159,8 @@ def _place(board: StageBoard, look: Look, sheet: Sheet, rooms: dict[str, plan.Co
         if places > len(shown):
             rest = _rest(board, kind, nodes[len(shown) :], room, look, sheet)
             machines |= dict.fromkeys(nodes[len(shown) :], rest)
-        _spread({id(machines[node]): machines[node] for node in nodes}.values(), room, kind)
+        mine = {id(machines[node]): machines[node] for node in nodes}
+        _spread(mine.values(), room, _gap(board, kind))
     return machines
 
 
@@ -168,8 +169,9 @@ def _one(
 ) -> Card:
     if kind in GATES:
         return Card(node, kind, min(150.0, (room.width - 12 * (places - 1)) / places), sheet)
-    across = room.width if room.down else (room.width - plan.GAP * (places - 1)) / places
-    high = (room.height - plan.GAP * places) / places if room.down else room.height
+    gap = _gap(board, kind)
+    across = room.width if room.down else (room.width - gap * (places - 1)) / places
+    high = (room.height - gap * places) / places if room.down else room.height
     card = Card(node, kind, across, sheet)
     state = board.states[node]
     note = {DOWN: "down", FROZEN: "frozen"}.get(state, board.groups.get(node, "") if kind == "consumer" else "")
@@ -195,24 +197,29 @@ def _rest(board: StageBoard, kind: str, nodes: list[str], room: plan.Column, loo
     return card
 
 
-def _spread(shown: Iterable[Card], room: plan.Column, kind: str) -> None:
+def _gap(board: StageBoard, kind: str) -> float:
+    """The least room between two machines of a kind."""
+    return plan.WIRED if board.slaves and kind in ("broker", "slave") else plan.GAP
+
+
+def _spread(shown: Iterable[Card], room: plan.Column, least: float) -> None:
     """Give the cards of one kind their places."""
     mine = list(shown)
     if not mine:
         return
     if room.down:
         free = room.height - sum(card.height for card in mine)
-        gap = max(6.0, min(26.0, free / (len(mine) + 1)))
+        gap = max(least, min(26.0, free / (len(mine) + 1)))
         y = room.y + max(0.0, (free - gap * (len(mine) - 1)) / 2)
         for card in mine:
             card.x, card.y = room.x, y
             y += card.height + gap
     else:
-        across = sum(card.width for card in mine) + 12 * (len(mine) - 1)
+        across = sum(card.width for card in mine) + least * (len(mine) - 1)
         x = room.x + (room.width - across) / 2
         for card in mine:
             card.x, card.y = x, room.y
-            x += card.width + 12
+            x += card.width + least
 
 
 def _slot(piece: str, place: str) -> str:

@@ -46,6 +46,7 @@ SIGNS: Mapping[str, Sign] = {
                  "time left"),
     "revived": Sign(_tile("done revived"), 20, "not acknowledged in time: comes again", "comes again"),
     "unflushed": Sign(tokens.message("7", 10, 16, css="fresh"), 10, "not on the disk yet", "not on disk"),
+    "copied": Sign(tokens.message("7", 10, 13, css="copied"), 10, "in the log of a slave, too", "a slave has it"),
     "followed": Sign(_tile("lit"), 20, "the one you follow", "followed"),
     "pull": Sign(tokens.pull_ring(7), 18, "a pull: “anything new?”", "pull"),
     "next": Sign('<rect class="next" x="-9" y="-8" width="18" height="16" rx="4"/>', 18, "the next place", "next"),

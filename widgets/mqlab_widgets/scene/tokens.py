@@ -8,6 +8,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from mqlab_widgets.boards.stage_state import COPY, REPORT
 from mqlab_widgets.scene.style import TOKEN_COLOURS
 
 if TYPE_CHECKING:
@@ -56,12 +57,15 @@ def message(
     if "lit" in states:
         wide, high = width + 6, height + 6
         over += f'<rect class="follow" x="{-wide / 2:g}" y="{-high / 2:g}" width="{wide:g}" height="{high:g}" rx="6"/>'
+    if "copied" in states:
+        over += f'<path class="below" d="M{-width / 2:g} {height / 2 + 3:g}h{width:g}"/>'
     if "revived" in states:
         over += f'<path class="again" d="M{2 - width / 2:g} {-height / 2:g}h{width - 4:g}"/>'
     about = f"<title>{escape(tip)}</title>" if tip else ""
     colour = colour_of(label)
     state = next((SIGNS[one] for one in SIGNS if one in states), "message" if colour != "plain" else "")
-    signs = sign(*filter(None, [state, "own" if colour == "plain" else "", "followed" if "lit" in states else ""]))
+    also = {"own": colour == "plain", "copied": "copied" in states, "followed": "lit" in states}
+    signs = sign(*filter(None, [state, *(name for name, drawn in also.items() if drawn)]))
     return f'<g class="{" ".join(["mq-token", colour, *states])}"{signs}{more}>{about}<rect {place}/>{over}{text}</g>'
 
 
@@ -154,7 +158,9 @@ def frame(board: StageBoard, flight: Flight) -> str:
         return pull_ring()
     if flight.kind in ("send", "back"):
         return _several(labels or [""], max(1, flight.messages)) + (beside(cross(4)) if flight.kind == "back" else "")
-    if flight.kind == "ack":
+    if flight.kind == COPY and flight.messages:
+        return _several(labels, flight.messages)
+    if flight.kind in ("ack", REPORT):
         return ack()
     if flight.kind == "answer" and not flight.messages:
         return answer()
