@@ -1,10 +1,14 @@
-"""The scenario of filters: three groups want different parts of one topic, by a tag, by a condition, and all of it."""
+"""The scenario of filters: three groups want different parts of one topic, by a tag, by a condition, and all of it.
+
+`open_shop` is the same topic to play with: whoever joins says what it wants, and orders are sent as they are given.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from mqlab.client import ConsumeFromWhere
+from mqlab.client import ConsumeConcurrentlyStatus, ConsumeFromWhere
 from mqlab.client.consumer.message_selector import MessageSelector
 from mqlab.protocol import Message
 from mqlab.scenarios.ground import keep_nothing
@@ -12,8 +16,9 @@ from mqlab.scenarios.numbered import TOPIC, send_sync
 from mqlab.scenarios.registry import ANY_FAULT, scenario, story
 
 if TYPE_CHECKING:
-    from mqlab.client import DefaultMQProducer
+    from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
     from mqlab.lab import Lab
+    from mqlab.protocol.message import MessageExt
 
 CONDITION = "amount > 100 AND city = 'Berlin'"
 CITIES = ("Berlin", "Oslo", "Paris")
@@ -76,3 +81,69 @@ async def sql_filters(
             await producer.node.sleep(every_ms)
 
     producer.node.spawn(load(), "load")
+
+
+class Shop:
+    """A shop that sends orders, and readers who want a part of them (see `open_shop`).
+
+    `handled` has what came to the listener of each reader, by the name of its machine.
+    """
+
+    def __init__(self, lab: Lab, producer: DefaultMQProducer) -> None:
+        self.lab = lab
+        self.producer = producer
+        self.handled: dict[str, list[MessageExt]] = {}
+
+    async def join(
+        self, group: str, wanted: str | MessageSelector, *, machine: str = "", **settings: Any
+    ) -> DefaultMQPushConsumer:
+        """A reader that begins at the first order and wants these: tags as a text, or a MessageSelector.
+
+        It is the first or another member of its group, on a machine that is called as the group unless said otherwise.
+        """
+        begin = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+        consumer = self.lab.consumer(group, node=machine or group, consume_from_where=begin, **settings)
+        handled = self.handled[consumer.node.name] = []
+
+        def keep(messages: Sequence[MessageExt], context: Any) -> ConsumeConcurrentlyStatus:
+            handled.extend(messages)
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+        consumer.subscribe(TOPIC, wanted)
+        consumer.register_message_listener(keep)
+        await consumer.start()
+        return consumer
+
+    async def send(self, orders: Iterable[Mapping[str, str]], *, every_ms: int = 20) -> None:
+        """Send orders one after the other: the key `tag` of each is its tag, all others are its properties."""
+        for number, order in enumerate(orders):
+            message = Message(TOPIC, f"order {number}", tags=order.get("tag", ""), keys=f"order-{number}")
+            for name, value in order.items():
+                if name != "tag":
+                    message.put_user_property(name, value)
+            await self.producer.send(message)
+            self.lab.run_for(ms=every_ms)
+
+    def read_for(self, group: str) -> int:
+        """How many orders a broker has read from its log for a group: those given to it, and those judged and held
+        back.
+        """
+        given = sum(record.messages for record in self.lab.history.find("PullAnswered", group=group, topic=TOPIC))
+        return given + sum(
+            record.by_expression for record in self.lab.history.find("MessagesFilteredByBroker", group=group)
+        )
+
+
+async def open_shop(
+    lab: Lab, wanted: Mapping[str, str | MessageSelector] | None = None, *, queues: int = 1, **settings: Any
+) -> Shop:
+    """A broker that filters by conditions, a topic, a producer, and a reader for each group in `wanted`."""
+    lab.name_server()
+    lab.broker(enable_property_filter=True, **settings)
+    lab.create_topic(TOPIC, queues)
+    producer = lab.producer("shop")
+    await producer.start()
+    shop = Shop(lab, producer)
+    for group, what in (wanted or {}).items():
+        await shop.join(group, what)
+    return shop
