@@ -72,7 +72,8 @@ Stepper(scenarios.get("sql-filters").build(seed))
 # item knows the one before it in the same slot. Two carts have been in use today, and their changes lie mixed in the queue.
 
 # %%
-ours, theirs = ["cart-" + name for name in draw.one_of("carts", [("Aa", "BB"), ("Bx", "CY"), ("Dk", "EL"), ("Hm", "IN"), ("Ts", "UT")])]
+names = draw.one_of("carts", [("Aa", "BB"), ("Bx", "CY"), ("Dk", "EL"), ("Hm", "IN"), ("Ts", "UT")])
+ours, theirs = [f"cart-{name}" for name in names]
 count, strangers = draw.between("ours", 4, 7), draw.between("theirs", 3, 5)
 changes = [ours, *draw.shuffled("changes", [ours] * (count - 1) + [theirs] * strangers)]
 pace_ms = draw.between("pace", 310, 790, step=10)
@@ -83,7 +84,8 @@ shop = await open_shop(lab, **SMALL_FILES)
 for cart in changes:
     await shop.producer.send(Message("Orders", b"one thing more", keys=cart))
     lab.run_for(ms=pace_ms)
-say(f"`{ours}` was changed **{count}** times, `{theirs}` **{strangers}** times, in this order: {', '.join(name[5:] for name in changes)}")
+in_order = ", ".join(name[5:] for name in changes)
+say(f"`{ours}` was changed **{count}** times, `{theirs}` **{strangers}** times, in this order: {in_order}")
 
 # %% [markdown]
 # This is how a client asks: it names a topic, a key, how many messages it wants at the most, and a stretch of time (here: all of it). The broker answers
@@ -96,7 +98,8 @@ FOR_EVER = 2**62
 
 def ask(key, most, begin_ms=0, end_ms=FOR_EVER):
     """What a broker gives for a key (QueryMessageProcessor)."""
-    return [decode_record(record) for record in store.query_message("Orders", key, most, begin_ms, end_ms).messages]
+    found = store.query_message("Orders", key, most, begin_ms, end_ms)
+    return [decode_record(record) for record in found.messages]
 
 
 # %%
@@ -108,7 +111,8 @@ predict("same-hash", f"You ask for {count} messages with the key {ours}. There a
 
 # %%
 answer = ask(ours, count)
-Table(f"asked for: {ours}, at most {count}", ("place in the queue", "key"), [(message.queue_offset, message.keys) for message in answer])
+Table(f"asked for: {ours}, at most {count}", ("place in the queue", "key"),
+      [(message.queue_offset, message.keys) for message in answer])
 
 # %%
 reveal("same-hash", sum(message.keys == ours for message in answer),
@@ -124,10 +128,10 @@ index_steps(lab.brokers[0].node.disk, "Orders", ours, slots=SMALL_FILES["max_has
 # %% [markdown]
 # Look at both kinds of company in a slot. Other *hashes* that only share the slot are passed over (`IndexFile.selectPhyOffset` compares them), and cost a
 # step each. The same *hash* is taken for the same key, is read from the log, and travels to the client. The client looks at the key itself, and throws strangers
-# away in silence (`MQAdminImpl.queryMessage`). What it cannot do is get back the places that they took. A broker gives out 64 messages at the
+# away (`MQAdminImpl.queryMessage`; a line in its log is all that is said). What it cannot do is get back the places that they took. A broker gives out 64 messages at the
 # most for one question (`maxMsgsNumBatch`), whatever you ask for.
 #
-# Here it was two names made to fit. With millions of keys it happens by itself: there are only $2^{31}$ hashes. And a key
+# Here it was two names made to fit. With millions of keys it happens by itself: there are only about two thousand million hashes. And a key
 # that many messages share (the name of a large customer) makes a long chain for everybody who lands in that slot.
 #
 # ### Since when?
@@ -148,7 +152,8 @@ predict("from-when", f"You ask for order-77, from B ms after the first message o
 # %%
 latest = next(after for after in range(after_ms, -1, -1) if ask("order-77", 1, begin_ms=first.store_timestamp + after))
 Table("asking for order-77", ("from, ms after the first message", "found"),
-      [(after, len(ask("order-77", 1, first.store_timestamp + after))) for after in (0, latest - 1, latest, latest + 1, after_ms)])
+      [(after, len(ask("order-77", 1, first.store_timestamp + after)))
+       for after in (0, latest - 1, latest, latest + 1, after_ms)])
 
 # %%
 reveal("from-when", latest, why="an item keeps its time in whole seconds since the file's first message, rounded down")
@@ -188,32 +193,31 @@ every_ms = draw.between("every", 310, 690, step=10)
 lab = Lab(seed=seed)
 shop = await open_shop(lab)
 for number in range(total):
-    sent_ms = shop.producer.node.now_ms()
-    result = await shop.producer.send(Message("Orders", b"an order", keys=f"order-{number}", delay_level=3 * (number == late_one)))
-    if number == late_one:
-        late_sent_ms = sent_ms
+    level = 3 if number == late_one else 0
+    await shop.producer.send(Message("Orders", b"an order", keys=f"order-{number}", delay_level=level))
     lab.run_for(ms=every_ms)
 say(f"An order every **{every_ms} ms**; order number **{late_one}** was sent with a delay of 10 s.")
 
 # %%
+store = lab.brokers[0].store
+late = ask(f"order-{late_one}", 1)[0]
 finder = lab.pull_consumer("finder")
 await finder.start()
 queue = (await finder.fetch_subscribe_message_queues("Orders"))[0]
-found = await finder.search_offset(queue, late_sent_ms)
-found
+found = await finder.search_offset(queue, late.born_timestamp)
+say(f"You search for the moment at which order number {late_one} was sent, and land at place **{found}** of the queue.")
 
 # %% tags=["prediction"]
-predict("delayed", f"You search for the moment at which order number {late_one} was sent. How many places behind the one that you find "
-        "does this order lie?", unit="places", prediction=...)
+predict("delayed", f"You land at place {found}. How many places behind that does order number {late_one} lie?",
+        unit="places", prediction=...)
 
 # %%
-store = lab.brokers[0].store
-late = ask(f"order-{late_one}", 1)[0]
 Table(f"order number {late_one}", ("place in the queue", "sent, ms", "stored, ms"),
       [(late.queue_offset, late.born_timestamp - lab.world.epoch_ms, late.store_timestamp - lab.world.epoch_ms)])
 
 # %%
-reveal("delayed", late.queue_offset - found, why="a queue is sorted by the time of storing, and it was stored when its delay was over")
+reveal("delayed", late.queue_offset - found,
+       why="a queue is sorted by the time of storing, and it was stored when its delay was over")
 
 # %% [markdown]
 # A message carries two times: `bornTimestamp`, when its producer made it, and `storeTimestamp`, when it came into *this* queue. Searching, and every "begin
@@ -299,7 +303,8 @@ reveal("records-read", shop.read_for("large"), why="a queue entry has a hash of 
 # small: they are still in memory. A group that is days behind makes the broker read from the disk what it then throws away.
 #
 # The board shows it while it happens: the world of the scene, with who reads what. A group with a condition is woken
-# only by an order that it wants, and then reads all that lay there in between.
+# by an order that it wants (and every 5 s, to see what there is), and then all that lay there in between is read. *Held back* was read and not wanted; *skipped* would be
+# what was not even read.
 
 # %%
 Stepper(scenarios.get("sql-filters").play(seed, seconds=12), [FiltersBoard])
@@ -314,10 +319,11 @@ odd_limit = draw.between("odd limit", 50, 150)
 odd_condition = f"amount > {odd_limit} OR city <> '{city}'"
 small, large = str(odd_limit - 20), str(odd_limit + 20)
 other = draw.one_of("other city", [name for name in cities if name != city])
-kinds = [{"amount": large, "city": city}, {"amount": small, "city": city}, {"amount": small, "city": other}, {"city": other},
-         {"city": city}, {"amount": large}, {"amount": small}, {"amount": f"{large}.50", "city": other}, {}]
+kinds = [{"amount": large, "city": city}, {"amount": small, "city": city}, {"amount": small, "city": other},
+         {"amount": f"{large}.50", "city": other}, {"city": other}, {"city": city}, {"amount": large}, {"amount": small}, {}]
 odd = draw.shuffled("odd", [kind for n, kind in enumerate(kinds) for _ in range(draw.between(f"kind {n}", 1, 2))])
-Table("orders", ("order", "amount", "city"), [(n, order.get("amount", "-"), order.get("city", "-")) for n, order in enumerate(odd)])
+Table("orders", ("order", "amount", "city"),
+      [(n, order.get("amount", "-"), order.get("city", "-")) for n, order in enumerate(odd)])
 
 # %%
 say(f"A group wants `{odd_condition}`. (`<>` means: is not.) A dash stands for a property that the order does not have.")
@@ -331,23 +337,25 @@ lab = Lab(seed=seed)
 shop = await open_shop(lab, {"odd": by_sql(odd_condition)})
 await shop.send(odd)
 lab.run_for(seconds=25)
-reveal("odd-orders", len(shop.handled["odd"]), why="only what is TRUE comes: unknown is not true, and what cannot be judged is dropped")
+reveal("odd-orders", len(shop.handled["odd"]),
+       why="only what is TRUE comes: unknown is not true, and what cannot be judged is dropped")
 
 # %%
 def value_of(order):
     try:
         value = compile_filter("SQL92", odd_condition).evaluate(order)
-    except FilterEvaluationError as problem:
-        return str(problem).rpartition(": java")[2].removeprefix(".lang.")
+    except FilterEvaluationError:
+        return "error"
     return "unknown" if value is None else str(value)
 
 
-Table(odd_condition, ("amount", "city", "value"), [(kind.get("amount", "-"), kind.get("city", "-"), value_of(kind)) for kind in kinds])
+Table(odd_condition, ("amount", "city", "value"),
+      [(kind.get("amount", "-"), kind.get("city", "-"), value_of(kind)) for kind in kinds])
 
 # %% [markdown]
 # - A comparison with a property that is missing is neither true nor false: it is **unknown** (`NULL`). An order without a city is not "not from Berlin". `NOT` of unknown
 #   is unknown, too. Whoever means it writes `city <> 'Berlin' OR city IS NULL`.
-# - Properties are texts. Beside a whole number the text has to be a whole number (`ComparisonExpression` converts it): one with a decimal point is an error, and an
+# - Properties are texts. Beside a whole number the text has to be a whole number (`ComparisonExpression` converts it): one with a decimal point is an error (a `NumberFormatException`), and an
 #   error drops the message from the whole condition, also from the half of an `OR` that would have let it through. Nobody is told; it stands in the broker's log. A limit that is
 #   written with a point, `amount > 100.0`, would have taken both kinds.
 #
@@ -404,7 +412,7 @@ Table(f"rows of {bloom.m} bits, {bloom.k} for each group", ("group", "wants", "i
        for group, wish in wishes.items()])
 
 # %% [markdown]
-# The same orders once more, with all these groups, and with bits.
+# (With two bits for each group, both may fall on the same place.) The same orders once more, with all these groups, and with bits.
 
 # %%
 say(f"**{count}** orders, of which **{fulfilled}** fulfil the condition of the group `large`.")
@@ -414,8 +422,8 @@ predict("bits-read", "How many orders does the broker read from its log now for 
         unit="orders", prediction=...)
 
 # %% tags=["prediction"]
-predict("bits-bytes", f"The queue entries of {count} orders take {20 * count} bytes. How many bytes more does the broker write to keep "
-        f"{bloom.m} bits of each order?", unit="bytes", prediction=...)
+predict("bits-bytes", f"The queue entries of {count} orders take {20 * count} bytes. How many bytes more does the broker "
+        f"write to keep {bloom.m} bits of each order?", unit="bytes", prediction=...)
 
 # %%
 lab = Lab(seed=seed)
@@ -465,7 +473,8 @@ predict("newcomer", "How many orders does the broker read for the newcomer?", un
 # %%
 await shop.join("newcomer", by_sql(condition))
 lab.run_for(seconds=25)
-reveal("newcomer", shop.read_for("newcomer"), why="its condition was not there when these orders were judged, so their bits say nothing about it")
+reveal("newcomer", shop.read_for("newcomer"),
+       why="its condition was not there when these orders were judged, so their bits say nothing about it")
 
 # %% [markdown]
 # The broker notes when a condition was **born** (`ConsumerFilterData.bornTime`), and asks the bits only of messages stored after that. A group that
@@ -508,7 +517,8 @@ await shop.join("packers", "paid", machine="member-1")
 lab.run_for(seconds=2)
 await shop.join("packers", "open", machine="member-2")
 lab.run_for(seconds=40)
-say(f"**{count}** orders are sent: **{sum(order['tag'] == 'paid' for order in orders)}** paid, **{sum(order['tag'] == 'open' for order in orders)}** open.")
+paid = sum(order["tag"] == "paid" for order in orders)
+say(f"**{count}** orders are sent: **{paid}** paid, **{count - paid}** open.")
 
 # %% tags=["prediction"]
 predict("two-wishes", f"{count} orders are sent, each with one of the two tags. How many of them come to a listener?",
@@ -528,10 +538,9 @@ reveal("two-wishes", sum(map(len, shop.handled.values())),
 
 # %%
 broker, store = lab.brokers[0].running(), lab.brokers[0].store
-Table("how far the group is, as the broker knows it", ("queue", "messages", "read up to"), [
-    (queue, store.get_max_offset_in_queue("Orders", queue), broker.consumer_offset_manager.query_offset("packers", "Orders", queue))
-    for queue in (0, 1)
-])
+progress = broker.consumer_offset_manager.query_offsets("packers", "Orders")
+Table("the group packers, as the broker knows it", ("queue", "messages", "consumed up to"),
+      [(queue, store.get_max_offset_in_queue("Orders", queue), progress[queue]) for queue in (0, 1)])
 
 # %% [markdown]
 # Both queues are read to their end, nothing is waiting, nothing failed, nobody is told. A broker keeps **one** subscription for each group and topic, that with the newest version
@@ -628,8 +637,9 @@ check("18/notes", Notes)
 #
 # - Older books filter by a **class** of your own, which is sent to the broker's machine and runs in a *filter server*. It was given up; conditions took its place.
 # - "The consumer filters by tag": it does, but as the second one; the broker does the work by the hash.
-# - In 5.x a client of the new kind sends its filter with each request to the proxy, tags or SQL92, and the broker judges as here. A pop with a condition compiles it for that request, without bits.
-# - The index finds what was *stored*, also a half message of a transaction that is not decided yet.
+# - In 5.x a client of the new kind sends its filter with each request to the proxy, tags or SQL92, and the broker judges as here. A pop brings its condition along, and no bits help it.
+# - While a message waits for something (a delay, the decision of a transaction) it lies in another topic, and the index knows its key under the name of *that* topic.
+#   Asked for in yours, it is not there.
 #
 # Where to read on: `store/.../index/IndexFile.java`, `client/.../impl/MQAdminImpl.java`, `broker/.../filter/ExpressionMessageFilter.java`, `CommitLogDispatcherCalcBitMap.java` and
 # `ConsumerFilterManager.java`, `filter/.../util/BloomFilter.java`, `filter/.../expression/ComparisonExpression.java`.

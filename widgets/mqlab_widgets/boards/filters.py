@@ -11,16 +11,16 @@ from mqlab_widgets.boards.board import TableBoard
 
 Reader = tuple[str, str]
 """(group, topic)"""
-GIVEN, HELD_BACK, PASSED_OVER, DROPPED = range(4)
-NAMES = ("sent to it", "read and held back", "passed over by bits", "dropped by the client")
+SENT, HELD_BACK, SKIPPED, DROPPED = range(4)
+NAMES = ("sent", "held back", "skipped", "dropped")
 
 
 class FiltersBoard(TableBoard):
     """For each group and topic: the one wish that the broker keeps, and what became of the messages that lay there.
 
-    "Sent to it" and "read and held back" were read from the commit log, "passed over by bits" were not (the bits of
-    `enable_calc_filter_bit_map`). Queue entries that a tag leaves out are not counted: nobody looks further at them.
-    Retry topics are left out.
+    What was "sent", and what a condition "held back", was read from the commit log; what bits said no to was "skipped"
+    unread (`enable_calc_filter_bit_map`); what was sent for its tag's hash alone the client "dropped". Queue entries
+    that a tag leaves out are not counted: nobody looks further at them. Retry topics are left out.
     """
 
     title: ClassVar[str] = "Filters"
@@ -41,13 +41,13 @@ class FiltersBoard(TableBoard):
 
     def on_pull_answered(self, record: Record) -> None:
         """Messages are sent to a group."""
-        self._count(record, GIVEN, record.messages)
+        self._count(record, SENT, record.messages)
 
     def on_messages_filtered_by_broker(self, record: Record) -> None:
         """A condition was not fulfilled, or bits said no."""
         self.wanted.setdefault((record.group, record.topic), record.expression)
         self._count(record, HELD_BACK, record.by_expression)
-        self._count(record, PASSED_OVER, record.by_bit_map)
+        self._count(record, SKIPPED, record.by_bit_map)
 
     def on_messages_filtered(self, record: Record) -> None:
         """A client's exact look at the tags dropped what had been sent to it."""
