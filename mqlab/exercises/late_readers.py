@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TOPIC = "Orders"
 ORDERS, CONDITIONS, CITIES = 100, 8, 24
+NAMES = ("city", "amount")
 MISSING = 0.08
 """The share of orders that lack their city, and of those that lack their amount."""
 LARGEST = 9_999
@@ -205,7 +206,7 @@ class LateReaders(ExerciseWorld):
         """Note an order when it is dispatched, before its queue entry is written."""
         if request.topic != TOPIC or self._notes is None:
             return
-        order = {name: request.properties[name] for name in ("city", "amount") if name in request.properties}
+        order = {name: text for name, text in request.properties.items() if name in NAMES}
         note: Any = self._notes.note(order)
         if type(note) is not int or not 0 <= note <= MOST_NOTE:
             raise LearnerError(
@@ -258,5 +259,10 @@ class LateReaders(ExerciseWorld):
         told = ", ".join(f"{name} {value}" for name, value in order.items())
         self.wrong = f"order-{place} ({told}) fulfils `{wanted.text}`, and was passed over"
         self.trace = "\n".join(
-            [f"note({order}) was {note}, in bits {note:0{8 * NOTE_BYTES}b}", *wanted.told_of(note), "so it was not read"]
+            [
+                f"note({order}) was {note}, in bits {note:0{8 * NOTE_BYTES}b}",
+                "the broker is started anew: another process reads the notes",
+                *wanted.told_of(note),
+                "so the order was not read",
+            ]
         )

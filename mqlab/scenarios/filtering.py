@@ -128,10 +128,12 @@ class Shop:
         """How many orders a broker has read from its log for a group: those given to it, and those judged and held
         back.
         """
-        given = sum(record.messages for record in self.lab.history.find("PullAnswered", group=group, topic=TOPIC))
-        return given + sum(
-            record.by_expression for record in self.lab.history.find("MessagesFilteredByBroker", group=group)
-        )
+        history, read = self.lab.history, 0
+        for record in history.find("PullAnswered", group=group, topic=TOPIC):
+            read += record.messages
+        for record in history.find("MessagesFilteredByBroker", group=group):
+            read += record.by_expression
+        return read
 
 
 async def open_shop(

@@ -1,4 +1,4 @@
-"""The checks of lab 18: a walk through the index, AND and OR of what may be unknown, bits of groups, notes of orders."""
+"""The checks of lab 18: a walk through the index, AND and OR with unknowns, bits of groups, notes of orders."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def walk(answer: Callable[[list[Item], int, int, int], list[int]], *, seed: int)
             newest[slot] = number
             place += random.randint(200, 400)
         most, key_hash = random.randint(1, 5), random.choice(hashes)
-        want, number = [], newest["ours"]
+        want: list[int] = []
+        number = newest["ours"]
         while number and len(want) < most:
             item_hash, at, number = items[number]
             want += [at] if item_hash == key_hash else []
@@ -67,7 +68,7 @@ def decide(answer: Callable[[str, list[bool | None]], bool | None], *, seed: int
 
 @lab_check("18/may-want", points=1)
 def may_want(answer: Callable[[bytes | None, tuple[int, ...], int, int], bool], *, seed: int) -> Wrong | None:
-    """Rows of bits in which a group's bits are set, or all but one, and orders without bits, or older than the group."""
+    """Rows in which a group's bits are set, or all but one, and orders without bits, or older than the group."""
     random, cases = Random(f"18/may-want/{seed}"), Cases()
     bloom = BloomFilter(random.choice((10, 20, 30)), random.choice((4, 8, 32)))
     for kind in ("set", "not set", "no row", "older", "same ms", "not set"):
