@@ -1,4 +1,4 @@
-"""The scenario of filters: three groups want different parts of one topic, by a tag, by a condition, and all of it.
+"""The scenarios of filters: groups that want parts of one topic by a tag or by a condition, with bits and without.
 
 `open_shop` is the same topic to play with: whoever joins says what it wants, and orders are sent as they are given.
 """
@@ -81,6 +81,37 @@ async def sql_filters(
             await producer.node.sleep(every_ms)
 
     producer.node.spawn(load(), "load")
+
+
+WHO_READS = story("""
+    ConsumerFilterChanged 1 broker-a: One group reads all orders, one those over 100 from Berlin. The broker keeps that
+        condition.
+    FilterBitMapCalculated 1 broker-a: An order is stored. Now, and only once, the broker judges it by each condition
+        that it knows.
+    MessageDispatched 1 broker-a: What comes out are a few bits, which lie beside the order's place in the queue.
+    MessagesFilteredByBroker 1 broker-a: When the group reads on, an order without its bits is passed over unread.
+    ConsumerFilterChanged 2 broker-a: Somebody new wants the same, and begins with the first order.
+    QueueAllocated 3 late: The bits of those orders say nothing of a newcomer: the broker reads all of them.
+    FilterBitMapCalculated 50 broker-a: From now on each order is judged for both.
+""")
+
+
+@scenario("who-reads", seconds=8, captions=WHO_READS)
+async def who_reads(lab: Lab, *, condition: str = CONDITION, orders: int = 40, more: int = 20) -> None:
+    """A group whose condition has bits is spared what it does not want; one that comes later is not."""
+    by_sql = MessageSelector.by_sql(condition)
+    settings = {"enable_consume_queue_ext": True, "enable_calc_filter_bit_map": True}
+    shop = await open_shop(lab, {"all": "*", "large": by_sql}, **settings)
+    await shop.send(_random_orders(shop.producer, orders), every_ms=100)
+    lab.run_for(seconds=8)
+    await shop.join("late", by_sql)
+    lab.run_for(seconds=2)
+    await shop.send(_random_orders(shop.producer, more), every_ms=100)
+
+
+def _random_orders(producer: DefaultMQProducer, count: int) -> list[dict[str, str]]:
+    draw = producer.node.choose
+    return [{"amount": str(draw("amount", MOST)), "city": CITIES[draw("city", len(CITIES))]} for _ in range(count)]
 
 
 class Shop:

@@ -21,7 +21,7 @@ STORYBOARDS: dict[str, tuple[str, ...]] = {
     "12": ("pop-check-points",),
     "13": ("merge-buffer",),
     "14": ("in-order",),
-    "18": ("sql-filters",),
+    "18": ("who-reads",),
     "19": ("three-copies",),
 }
 """For each lab the scenarios whose captions tell it; the first one is its main scene."""
