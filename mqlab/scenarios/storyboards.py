@@ -23,6 +23,7 @@ STORYBOARDS: dict[str, tuple[str, ...]] = {
     "14": ("in-order",),
     "15": ("owner-killed", "owner-wakes"),
     "17": ("accident", "sync-replication"),
+    "18": ("who-reads",),
     "19": ("three-copies",),
 }
 """For each lab the scenarios whose captions tell it; the first one is its main scene."""

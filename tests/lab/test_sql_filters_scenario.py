@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from mqlab import scenarios
+from mqlab import Lab, scenarios
+from mqlab.client import MessageSelector
 from mqlab.errors import MQClientException
 from mqlab.explore.readers import readers_of
+from mqlab.scenarios.filtering import open_shop
 
 
 def given(lab: Any, group: str) -> int:
@@ -38,3 +40,25 @@ def test_rules_do_not_judge_what_a_condition_lets_through() -> None:
     readers = readers_of(scenarios.get("sql-filters").build(7))
     assert "Orders" in readers["everything"].topics
     assert "Orders" not in readers["large-in-berlin"].topics
+
+
+async def _shop_with(lab: Lab, read: dict[str, tuple[int, list[str]]]) -> None:
+    over_5 = MessageSelector.by_sql("amount > 5")
+    shop = await open_shop(lab, {"everything": "*", "paid": "paid", "over-5": over_5})
+    await shop.send([{"tag": "paid", "amount": "9"}, {"tag": "open", "amount": "2"}, {"amount": "7"}])
+    lab.run_for(seconds=21)
+    await shop.join("over-5", over_5, machine="a-second-member")
+    for group in ("everything", "paid", "over-5"):
+        read[group] = shop.read_for(group), [message.keys for message in shop.handled[group]]
+    assert shop.handled["a-second-member"] == []
+
+
+def test_a_shop_says_what_was_read_for_whom_and_what_came() -> None:
+    read: dict[str, tuple[int, list[str]]] = {}
+    lab = Lab(seed=7)
+    lab.finish_building(_shop_with(lab, read))
+    assert read == {
+        "everything": (3, ["order-0", "order-1", "order-2"]),
+        "paid": (1, ["order-0"]),
+        "over-5": (3, ["order-0", "order-2"]),
+    }

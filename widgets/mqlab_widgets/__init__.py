@@ -7,6 +7,7 @@ from mqlab.lazy import lazy_names
 if TYPE_CHECKING:
     from mqlab_widgets.boards.board import Board, TableBoard
     from mqlab_widgets.boards.check_points import CheckPointsBoard
+    from mqlab_widgets.boards.filters import FiltersBoard
     from mqlab_widgets.boards.flow_control import FlowControlBoard
     from mqlab_widgets.boards.held_pulls import HeldPullsBoard
     from mqlab_widgets.boards.lights import LightsBoard
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Board",
     "CheckPointsBoard",
+    "FiltersBoard",
     "FlowControlBoard",
     "HeldPullsBoard",
     "LightsBoard",
@@ -61,6 +63,7 @@ __all__ = [
 _HOMES = {
     "Board": "boards.board",
     "CheckPointsBoard": "boards.check_points",
+    "FiltersBoard": "boards.filters",
     "FlowControlBoard": "boards.flow_control",
     "HeldPullsBoard": "boards.held_pulls",
     "LightsBoard": "boards.lights",
