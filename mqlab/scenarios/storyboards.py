@@ -21,6 +21,7 @@ STORYBOARDS: dict[str, tuple[str, ...]] = {
     "12": ("pop-check-points",),
     "13": ("merge-buffer",),
     "14": ("in-order",),
+    "16": ("half-message",),
     "19": ("three-copies",),
 }
 """For each lab the scenarios whose captions tell it; the first one is its main scene."""
