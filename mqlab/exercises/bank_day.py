@@ -197,7 +197,7 @@ class Access:
         if take is not None and not (
             isinstance(take, tuple) and len(take) == 2 and isinstance(take[0], str) and type(take[1]) is int
         ):
-            raise LearnerError(f"take={take!r} cannot be taken", "write take=(account, cents), as in take=('ann', 4990)")
+            raise LearnerError(f"take={take!r} cannot be taken", "write take=(account, cents), as in ('ann', 4990)")
         if take is not None and take[1] <= 0:
             raise LearnerError(f"take={take!r} takes nothing", "give a number of cents from 1 on")
         await self._books.write(self._node, _text(note, "a note is"), _text(says, "what a note says is"), take)
@@ -281,7 +281,7 @@ class BankDay(ExerciseWorld):
     # -- playing ----------------------------------------------------------------------------------------------------
 
     def play(self) -> BankDay:
-        """Let the machines begin their transfers, break something, and wait until all is settled or it takes too long."""
+        """Let the machines begin their transfers, break something, and wait until all is settled, or too late."""
         for place, machine in enumerate(self.machines):
             machine.node.spawn(self._load(place, 0), "transfers")
         self._break()
@@ -405,9 +405,7 @@ class BankDay(ExerciseWorld):
             self._banks[life] = self._make_bank(Access(self.books, node))
         return self._banks[life]
 
-    def _credit(
-        self, messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
-    ) -> ConsumeConcurrentlyStatus:
+    def _credit(self, messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
         """The other bank books each transfer once, however often its message comes (lab 09 has shown how)."""
         for message in messages:
             transfer = self.transfers[self.transfer_of(message.keys or "")]

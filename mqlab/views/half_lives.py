@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mqlab.errors import LearnerError
 from mqlab.trace.record import Record
-from mqlab.views.colours import GREEN, ORANGE, VERMILION
+from mqlab.views.colours import BLUE, GREEN, ORANGE, VERMILION
 from mqlab.views.svg import FAINT, INK, PAPER, Drawing, box, circle, line, picture, text
 from mqlab.views.time_axis import TimeAxis
 
@@ -32,7 +32,7 @@ _FAULTS = {
     "NodeCrashed": "is killed", "PowerLost": "loses power", "NodeFrozen": "hangs", "NodeThawed": "goes on",
     "NodeStarted": "is back",
 }  # fmt: skip
-_LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER, _MOST = 116, 700, 92, 34, 14, 6.6, 16
+_LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER, _MOST = 116, 700, 100, 34, 14, 6.6, 16
 _MARK = 7
 _HIDDEN = "#f3d08a"
 
@@ -72,16 +72,24 @@ class HalfLife:
 class HalfLives(Drawing):
     """A bar for each half message, as long as it is hidden; marks are questions, answers and ends.
 
-    Dashed lines are machines that are killed, that hang, or that are there again. `str(lives)` says the same as text,
-    and `lives.lives` has the numbers, in us since the world began.
+    Triangles are rounds of a broker that had anything to look at. Dashed lines are machines that are killed, that hang,
+    or that are there again. `str(lives)` says the same as text, and `lives.lives` has the numbers, in us since the
+    world began.
     """
 
     def __init__(
-        self, lives: list[HalfLife], names: list[str], faults: list[tuple[int, str]], axis: TimeAxis, title: str
+        self,
+        lives: list[HalfLife],
+        names: list[str],
+        rounds_us: list[int],
+        faults: list[tuple[int, str]],
+        axis: TimeAxis,
+        title: str,
     ) -> None:
         self.lives = lives
         self.title = title
         self._names = names
+        self._rounds_us = rounds_us
         self._faults = faults
         self._axis = axis
 
@@ -110,11 +118,15 @@ class HalfLives(Drawing):
                 f"{len(names)} names for {len(lives)} half messages", "give one for each of them, in their order"
             )
         axis = TimeAxis.between(start_ms, end_ms, _LEFT, _WIDTH)
-        return cls(lives, names or [f"message {n}" for n in range(1, len(lives) + 1)], reading.faults, axis, title)
+        names = names or [f"message {n}" for n in range(1, len(lives) + 1)]
+        return cls(lives, names, reading.rounds_us, reading.faults, axis, title)
 
     def __str__(self) -> str:
         told = self._axis.told
-        lines = [self.title, *(f"    {words} at {told(at_us)}" for at_us, words in self._faults)]
+        lines = [self.title]
+        if self._rounds_us:
+            lines.append(f"    rounds of the broker at {', '.join(map(told, self._rounds_us))}")
+        lines += [f"    {words} at {told(at_us)}" for at_us, words in self._faults]
         for name, life in zip(self._names, self.lives, strict=True):
             lines += [name, f"    hidden at {told(life.begin_us)}"]
             for mark in life.marks:
@@ -128,6 +140,7 @@ class HalfLives(Drawing):
         """The picture as SVG text."""
         bottom = _TOP + max(1, len(self.lives)) * _ROW
         body = [*self._legend(), *self._axis.drawn(_TOP - 4, bottom)]
+        body += [_triangle(self._axis.x(at_us), _TOP - 4) for at_us in self._rounds_us]
         body += self._drawn_faults(bottom)
         for number, (name, life) in enumerate(zip(self._names, self.lives, strict=True)):
             body += self._row(_TOP + (number + 0.5) * _ROW, name, life)
@@ -139,10 +152,10 @@ class HalfLives(Drawing):
         free_x = 0.0
         for at_us, words in self._faults:
             x, width = self._axis.x(at_us), len(words) * _LETTER
-            body.append(line(x, _TOP - 4, x, bottom, INK, dash="4 3"))
+            body.append(line(x, _TOP - 14, x, bottom, INK, dash="4 3"))
             left = min(max(x - width / 2, 4.0), _LEFT + _WIDTH + 20 - width)
             if left >= free_x:
-                body.append(text(left, _TOP - 10, words))
+                body.append(text(left, _TOP - 18, words))
                 free_x = left + width + 10
         return body
 
@@ -168,6 +181,7 @@ class HalfLives(Drawing):
     def _legend(self) -> list[str]:
         seen = {mark.what for life in self.lives for mark in life.marks}
         keys = [(box(0, 0, 14, 14, _HIDDEN, stroke=ORANGE), "hidden")]
+        keys += [(_triangle(7, 12), "a round of the broker")] * bool(self._rounds_us)
         keys += [
             (_shape(Mark(0, what, ""), 7, 7, ""), _WORDS[what]) for what in _WORDS if what in seen and what != UNKNOWN
         ]
@@ -179,13 +193,18 @@ class HalfLives(Drawing):
         return body
 
 
+def _triangle(x: float, y: float) -> str:
+    return f'<path d="M{x - 5:g} {y - 8:g}h10l-5 8z" fill="{BLUE}"><title>a round of the broker</title></path>'
+
+
 def _shape(mark: Mark, x: float, y: float, at: str) -> str:
     by = f" {mark.by}" if mark.by else ""
     tip = f"{_WORDS[mark.what]}{by}, {at}" if at else ""
     if mark.what in (ASKED, NOBODY):
         fill, ink = (PAPER, INK) if mark.what == ASKED else ("#d9d9d9", FAINT)
-        sign = f'<text x="{x:g}" y="{y + 4:g}" text-anchor="middle" font-size="11" font-weight="600" fill="{ink}">?</text>'
-        return circle(x, y, _MARK, fill, stroke=ink, tip=tip) + sign
+        return circle(x, y, _MARK, fill, stroke=ink, tip=tip) + text(
+            x, y + 4, "?", colour=ink, anchor="middle", bold=True
+        )
     path, fill = {
         COMMIT: (f"M{x - 7:g} {y:g}l5 6l9 -11", "none"),
         ROLLBACK: (f"M{x - 6:g} {y - 6:g}l12 12m0 -12l-12 12", "none"),
@@ -203,6 +222,8 @@ class _Reading:
 
     def __init__(self, start_us: int) -> None:
         self.lives: dict[str, HalfLife] = {}
+        self.rounds_us: list[int] = []
+        """When rounds of a broker began."""
         self.faults: list[tuple[int, str]] = []
         self._start_us = start_us
 
@@ -216,6 +237,9 @@ class _Reading:
             life = self.lives.get(record.unique_key)
             if life is not None:
                 life.marks.append(Mark(record.ts_us, *_what(record)))
+        elif kind == "TransactionRoundEnded":
+            begun_us = record.ts_us - 1_000 * record.took_ms
+            self.rounds_us += [begun_us] * (begun_us >= self._start_us)
         elif kind in _FAULTS and record.ts_us >= self._start_us and (kind != "NodeStarted" or record.life > 1):
             self.faults.append((record.ts_us, f"{record.target} {_FAULTS[kind]}"))
 
