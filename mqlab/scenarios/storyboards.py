@@ -22,6 +22,7 @@ STORYBOARDS: dict[str, tuple[str, ...]] = {
     "13": ("merge-buffer",),
     "14": ("in-order",),
     "15": ("owner-killed", "owner-wakes"),
+    "16": ("half-message",),
     "17": ("accident", "sync-replication"),
     "18": ("who-reads",),
     "19": ("three-copies",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,27 @@ class Bank(TransactionListener):
         if self._node.choose("data base is busy", 4) == 0:
             return UNKNOW
         return self._accounts.get(message.keys or "", ROLLBACK)
+
+
+async def open_banks(
+    lab: Lab, listener: Callable[[Node], TransactionListener], *, machines: int = 1, **broker: Any
+) -> list[TransactionMQProducer]:
+    """A name server, a broker, the other bank that books what it gets, and `machines` of the bank that sends.
+
+    `listener(node)` makes the transaction listener of a machine; `broker` are settings of the broker.
+    """
+    lab.name_server()
+    lab.broker(**broker)
+    lab.create_topic(TRANSFERS, 1)
+    await start_consumer(lab, "credits", TRANSFERS, keep_nothing, node="other-bank")
+    banks = []
+    for number in range(1, machines + 1):
+        bank = lab.transaction_producer(BANK, node=f"bank-{number}", topics=[TRANSFERS])
+        bank.transaction_listener = listener(bank.node)
+        await bank.start()
+        banks.append(bank)
+    lab.run_for(seconds=1)
+    return banks
 
 
 async def transfer(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mqlab.views.duplicates import duplicates_table, offsets_table
     from mqlab.views.flow_gauges import FlowGauges, Gauge
     from mqlab.views.flow_meter import FlowMeter
+    from mqlab.views.half_lives import HalfLives
     from mqlab.views.holds import Hold, Holds
     from mqlab.views.journey import Journey
     from mqlab.views.ownership import Ownership
@@ -39,6 +40,7 @@ _LATER = {
     "FlowGauges": "flow_gauges",
     "FlowMeter": "flow_meter",
     "Gauge": "flow_gauges",
+    "HalfLives": "half_lives",
     "Hold": "holds",
     "Holds": "holds",
     "Journey": "journey",
@@ -73,6 +75,7 @@ __all__ = [
     "FlowMeter",
     "FrameUnderWay",
     "Gauge",
+    "HalfLives",
     "Hold",
     "Holds",
     "Journey",
