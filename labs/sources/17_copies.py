@@ -472,7 +472,8 @@ for number in range(draw.between("before", 40, 60)):
     await shop.send(Message("Orders", b"old order %03d, %980d" % (number, 0)))
     lab.run_for(ms=pace_ms)
 lab.run_until_event("CommitLogFlushed", node="broker-a")
-for number in range(number + 1, number + 1 + draw.between("unflushed", 24, 32)):
+flushed = number + 1
+for number in range(flushed, flushed + draw.between("unflushed", 24, 32)):
     await shop.send(Message("Orders", b"old order %03d, %980d" % (number, 0)))
     lab.run_for(ms=pace_ms)
 lab.power_off("broker-a")
