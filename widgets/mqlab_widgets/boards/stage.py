@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mqlab.protocol.topics import is_system_topic
+from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC, is_system_topic
 from mqlab_widgets.boards.stage_brokers import StageBrokers
 from mqlab_widgets.boards.stage_clients import StageClients
 from mqlab_widgets.boards.stage_copies import StageCopies
@@ -80,6 +80,9 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients):
             if stored:
                 waiting = words_of_waiting(queues.values())
                 parts.append(f"{topic}: {stored} messages in {len(queues)} queues, {waiting}")
+        half = self.strips.get((node, RMQ_SYS_TRANS_HALF_TOPIC, 0))
+        if half is not None:
+            parts.append(f"{half.hidden()} half messages hidden")
         if self.held.get(node):
             parts.append(f"{len(self.held[node])} pulls held")
         if node in self.trouble:

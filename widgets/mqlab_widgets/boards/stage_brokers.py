@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from mqlab.protocol.pop_check_point import REVIVE_GROUP, is_revive_topic
-from mqlab.protocol.topics import TIMER_TOPIC
+from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC, TIMER_TOPIC
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.stage_notes import StageNotes
-from mqlab_widgets.boards.stage_state import DELAYED, MOST_TOLD, Held, Log
+from mqlab_widgets.boards.stage_state import ASIDE, ASKED, DELAYED, ENDS, HIDDEN, MOST_TOLD, Held, Log
 
 BROADCAST = "@broadcast"
 """What a broker adds to the name of a group whose members all get everything (BroadcastOffsetManager)."""
+HAVE_IT = ("PUT_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
+"""What a store says that has a message, safely or not."""
 POP_US = 10_000
 """A pop gives its messages the time of its beginning, which is so much before at most."""
 MOST_KEYS = 8_000
@@ -93,6 +95,33 @@ class StageBrokers(StageNotes):
         self.woken.get(record.node, {}).pop((record.opaque, record.remote), None)
 
     on_request_timed_out_in_queue = on_pull_received
+
+    # -- half messages ------------------------------------------------------------------------------------------------
+
+    def on_half_message_hidden(self, record: Record) -> None:
+        if record.status in HAVE_IT:
+            self.halves[record.unique_key] = None
+            self._half(record, record.half_offset, HIDDEN)
+
+    def on_half_message_stored_again(self, record: Record) -> None:
+        strip = self._strip((record.node, RMQ_SYS_TRANS_HALF_TOPIC, 0))
+        strip.moving[record.new_half_offset] = record.half_offset
+        strip.half(record.new_half_offset, HIDDEN)
+
+    def on_transaction_checked(self, record: Record) -> None:
+        if record.remote:
+            self._half(record, record.half_offset, ASKED)
+            self.saying[record.node] = (record.unique_key, "question")
+
+    def on_transaction_ended(self, record: Record) -> None:
+        if record.code == 0:
+            self._half(record, record.half_offset, ENDS.get(record.local_state, HIDDEN))
+
+    def on_half_message_given_up(self, record: Record) -> None:
+        self._half(record, record.half_offset, ASIDE)
+
+    def _half(self, record: Record, offset: int, state: str) -> None:
+        self._strip((record.node, RMQ_SYS_TRANS_HALF_TOPIC, 0)).half(offset, state)
 
     # -- what is popped -----------------------------------------------------------------------------------------------
 

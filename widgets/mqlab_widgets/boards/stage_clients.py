@@ -6,7 +6,7 @@ from mqlab.protocol.topics import retry_topic
 from mqlab.trace.record import Record
 from mqlab.views.journey import CONSUMED
 from mqlab_widgets.boards.stage_notes import StageNotes
-from mqlab_widgets.boards.stage_state import Queue
+from mqlab_widgets.boards.stage_state import ENDS, Queue
 from mqlab_widgets.labels import SENDER_LETTERS
 
 
@@ -22,6 +22,16 @@ class StageClients(StageNotes):
 
     def on_send_succeeded(self, record: Record) -> None:
         self._producer(record.node).succeeded(record.msg_id)
+        if record.msg_id in self.halves:
+            self._producer(record.node).local[record.msg_id] = None
+
+    def on_local_transaction_executed(self, record: Record) -> None:
+        self._producer(record.node).local.pop(record.msg_id, None)
+        self.halves.pop(record.msg_id, None)
+        self.on_local_transaction_remembered(record)
+
+    def on_local_transaction_remembered(self, record: Record) -> None:
+        self.saying[record.node] = (record.msg_id, ENDS.get(record.local_state, "other"))
 
     def on_send_attempt_failed(self, record: Record) -> None:
         self._producer(record.node).last = record.reason

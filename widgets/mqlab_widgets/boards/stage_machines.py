@@ -13,6 +13,7 @@ from mqlab_widgets.boards.stage_state import DOWN, FROZEN, RUNNING, Consumer, Fl
 SENDS = {RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE}
 PULLS = {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.POP_MESSAGE}
 ACKS = {RequestCode.ACK_MESSAGE, RequestCode.CHANGE_MESSAGE_INVISIBLETIME}
+ABOUT_TRANSACTIONS = {RequestCode.END_TRANSACTION, RequestCode.CHECK_TRANSACTION_STATE}
 SCARCE = 65_536
 """A disk with fewer bytes left is called full."""
 
@@ -126,6 +127,8 @@ class StageMachines(StageNotes):
             kind, key = "back", self._attempt(record)
         elif code in ACKS:
             kind, key = "ack", self._attempt(record)
+        elif code in ABOUT_TRANSACTIONS:
+            key, kind = self.saying.pop(node, ("", "other"))
         keys = (key,) if key else ()
         flight = Flight(node, self.name_of(remote), name, kind, False, keys, len(keys), queue, record.ts_us)
         self.flights[f"{connection}:{local}:{frame}"] = flight

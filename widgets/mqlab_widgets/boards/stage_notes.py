@@ -63,6 +63,12 @@ class StageNotes(Board):
         """(broker, topic) of which messages are popped from any queue."""
         self.sending: dict[str, tuple[tuple[int, int], str]] = {}
         """Producer -> event and key of its newest attempt, which tells what the next frame carries."""
+        self.halves: dict[str, None] = {}
+        """Unique keys of half messages whose local part has not ended."""
+        self.saying: dict[str, tuple[str, str]] = {}
+        """Machine -> unique key of the half message that its next frame about a transaction speaks of, and the kind of
+        that frame.
+        """
         self.asking: dict[str, tuple[tuple[int, int], Queue]] = {}
         """Consumer -> event and queue of its newest pull."""
 

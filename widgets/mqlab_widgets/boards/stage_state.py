@@ -10,6 +10,10 @@ from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
 
 RUNNING, FROZEN, DOWN = "running", "frozen", "down"
 DELAYED = RMQ_SYS_SCHEDULE_TOPIC
+HIDDEN, ASKED, MOVED, COMMIT, ROLLBACK, ASIDE = "hidden", "asked", "moved", "commit", "rollback", "aside"
+"""What a half message is: hidden, asked about, stored again at another place, let go, forgotten, put aside."""
+ENDS = {"COMMIT_MESSAGE": COMMIT, "ROLLBACK_MESSAGE": ROLLBACK}
+"""What a producer says of a transaction -> what the half message is then, and the kind of the frame that says so."""
 MOST_CELLS = 24
 MOST_BLOCKS = 40
 MOST_RANGES = 64
@@ -23,9 +27,10 @@ Queue = tuple[str, str, int]
 
 
 class Flight(NamedTuple):
-    """A frame on its way. `kind` is "send", "pull", "back", "answer", "refusal", "copy" (a piece of the commit log),
-    "report" (a slave says what it has) or "other"; `keys` are the unique keys of the first few of the `messages` in it;
-    `queue` is the one that a pull is about.
+    """A frame on its way. `kind` is "send", "pull", "back", "ack", "answer", "refusal", "copy" (a piece of the commit
+    log), "report" (a slave says what it has) or "other", and of transactions "commit", "rollback" or "question"; `keys`
+    are the unique keys of the first few of the `messages` in it, or of the one that it is about; `queue` is the one
+    that a pull is about.
     """
 
     source: str
@@ -71,7 +76,9 @@ class Out(NamedTuple):
 class Strip:
     """A queue: where it ends, its newest entries, which consumers pull from it for which group, how far each of them is
     as it knows itself (`read`), how far each group is as the broker knows (`committed`), up to where each group has
-    popped it (`handed`), and which of the entries were popped by the group that did so last.
+    popped it (`handed`), and which of the entries were popped by the group that did so last. Of the queue of half
+    messages: what became of each (`halves`, by offset), and of copies that have no entry yet the place of the one
+    before (`moving`).
     """
 
     end: int = 0
@@ -81,6 +88,24 @@ class Strip:
     owners: dict[str, str] = field(default_factory=dict)
     popped: dict[int, Out] = field(default_factory=dict)
     handed: dict[str, int] = field(default_factory=dict)
+    halves: dict[int, str] = field(default_factory=dict)
+    moving: dict[int, int] = field(default_factory=dict)
+
+    def half(self, offset: int, state: str) -> None:
+        """Note what a half message is now. All that are open are known, of the others the newest."""
+        self.halves[offset] = state
+        if state in (HIDDEN, ASKED) and offset in self.moving:
+            self.halves[self.moving[offset]] = state
+        if len(self.halves) > 2 * MOST_CELLS:
+            ended = next((one for one, was in self.halves.items() if was not in (HIDDEN, ASKED)), None)
+            if ended is not None:
+                del self.halves[ended]
+
+    def hidden(self) -> int:
+        """How many half messages nobody has ended, as far as the events say."""
+        # While a copy has no entry yet, the one before it stands for it.
+        before = set(self.moving.values())
+        return sum(state in (HIDDEN, ASKED) for offset, state in self.halves.items() if offset not in before)
 
     def hand_out(self, group: str, offset: int) -> None:
         """A group gets a message; the broker commits that later, when the check points before it are done with."""
@@ -105,12 +130,16 @@ class Strip:
         if len(self.cells) > MOST_CELLS:
             del self.cells[0]
         self.end = offset + 1
+        if offset in self.moving:
+            self.halves[self.moving.pop(offset)] = MOVED
 
     def cut(self, log_end: int) -> None:
         """Entries of messages that are not in the commit log any more are gone."""
         while self.cells and self.cells[-1].log_offset >= log_end:
             self.end = self.cells.pop().offset
         self.handed = {group: min(end, self.end) for group, end in self.handed.items()}
+        self.moving = {}
+        self.halves = {offset: state for offset, state in self.halves.items() if offset < self.end}
 
     def groups(self) -> list[str]:
         """The groups that read it."""
@@ -190,10 +219,11 @@ class Log:
 @dataclass(slots=True)
 class Producer:
     """What a producer is sending (unique key -> attempts), and how it went; `given_up` is the message that it could not
-    send last, until another is sent.
+    send last, until another is sent; `local` has the half messages whose local part it does.
     """
 
     under_way: dict[str, int] = field(default_factory=dict)
+    local: dict[str, None] = field(default_factory=dict)
     sent: int = 0
     failures: int = 0
     last: str = ""
@@ -219,6 +249,7 @@ class Producer:
     def forget(self) -> None:
         """The process has ended."""
         self.under_way = {}
+        self.local = {}
         self.last = self.given_up = ""
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC
 from mqlab_widgets.boards.stage_copies import piece_id, report_id
-from mqlab_widgets.boards.stage_state import COPY, DELAYED, REPORT
+from mqlab_widgets.boards.stage_state import COMMIT, COPY, DELAYED, REPORT, ROLLBACK
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.scene import rest_of
 from mqlab_widgets.story_clock import FLIGHT_MS
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from mqlab_widgets.scene.plan import Point
     from mqlab_widgets.scene.scene import Scene
 
+ENDS = (COMMIT, ROLLBACK)
+"""Frames that say how a transaction ended."""
+HALF_QUEUE = ("queue", RMQ_SYS_TRANS_HALF_TOPIC, 0)
+"""Where half messages lie in a broker."""
 LAND_MS = 160
 MOVE_MS = 260
 FLASH_MS = 300
@@ -30,6 +35,8 @@ RESTS = {
     "SendAttempted": 120, "SendAttemptFailed": 300, "SendFailed": 350, "MessageSendReceived": 120,
     "PopWoken": 140, "PopHeld": 50, "MessagesTaken": 160, "AckBuffered": 140, "AckStored": 140, "OrderAcked": 140,
     "InvisibleTimeChanged": 200, "MessageRevived": 400,
+    "HalfMessageHidden": 200, "LocalTransactionExecuted": 250, "LocalTransactionRemembered": 250,
+    "TransactionChecked": 250, "TransactionEnded": 250, "HalfMessageGivenUp": 500,
     "PullWoken": 140, "PullHeld": 50, "OffsetUpdated": 50, "CommitLogFlushed": 140, "PutRefused": 300,
     "ConsumeFinished": 120, "FlowControlled": 160, "MessageGivenBack": 200, "MessagesPolled": 200,
     "QueueAllocated": 120, "QueueDropped": 120,
@@ -137,11 +144,13 @@ def _arrives(name: str, node: str, board: StageBoard, scene: Scene) -> Moves:
     inside: Point | None = None
     if flight.kind == "pull" and flight.queue is not None and not flight.response:
         inside = scene.spot(flight.target, ("ring", *flight.queue[1:]))
-    elif flight.kind == "answer":
+    elif flight.kind in ("answer", "question"):
         inside = scene.spot(flight.target, "sending")
     elif flight.kind in (COPY, REPORT):
         inside = scene.spot(flight.target, "log")
-    heavy = flight.kind in ("send", "back", COPY) or (flight.kind == "pull" and flight.messages > 0)
+    elif flight.kind in ENDS:
+        inside = scene.spot(flight.target, HALF_QUEUE)
+    heavy = flight.kind in ("send", "back", "question", COPY, *ENDS) or (flight.kind == "pull" and flight.messages > 0)
     act = Act("land", name, (*rest_of(lane), *lane[2:], *(inside or ())), LAND_MS, tokens.frame(board, flight))
     return Moves((act,), LAND_MS if heavy else 0, LAND_MS if heavy else 0, name)
 
@@ -151,7 +160,9 @@ def _spots(flight: Flight) -> list[object]:
         return [("ring", *flight.queue[1:]), "cache"]
     if flight.kind in (COPY, REPORT):
         return ["log"]
-    return ["sending", "listener"] if flight.kind in ("send", "back") else []
+    if flight.kind == "question":
+        return [HALF_QUEUE]
+    return ["sending", "listener"] if flight.kind in ("send", "back", *ENDS) else []
 
 
 def _piece_sent(record: Record, board: StageBoard, scene: Scene) -> Moves:
@@ -190,17 +201,25 @@ def _stored(record: Record, board: StageBoard, scene: Scene) -> Moves:
     """From the door (or from the queue of delayed messages) into the commit log."""
     key = record.unique_key
     came = board.landed.get(record.node)
-    lane = scene.lane(came.source, came.target) if came is not None and key and key in came.keys else None
+    carries = came is not None and key in came.keys and came.kind not in ENDS
+    lane = scene.lane(came.source, came.target) if came is not None and key and carries else None
     start = lane[2:] if lane is not None else scene.spot(record.node, *_homes(board, record.node, key))
     return _moved(board, [key], record.node, start, scene.spot(record.node, "log"))
 
 
 def _homes(board: StageBoard, node: str, key: str) -> list[object]:
-    """Where a message was in its broker before it is stored again: among the delayed ones, or where it was popped."""
+    """Where a message was in its broker before it is stored again: among the delayed ones, or the half messages, or
+    where it was popped.
+    """
     mine = [queue for queue in board.strips if queue[0] == node]
     delayed = [queue for queue in mine if queue[1] == DELAYED]
     popped = [queue for queue in mine if key in (board.key_at(queue, one) or "-" for one in board.strips[queue].popped)]
-    return [("queue", *queue[1:]) for queue in (*delayed, *reversed(popped))]
+    half = [
+        queue
+        for queue in mine
+        if queue[1:] == HALF_QUEUE[1:] and any(cell.key == key for cell in board.strips[queue].cells)
+    ]
+    return [("queue", *queue[1:]) for queue in (*delayed, *half, *reversed(popped))]
 
 
 def _dispatched(record: Record, board: StageBoard, scene: Scene) -> Moves:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, is_dlq_topic, is_retry_topic
+from mqlab.protocol.topics import (
+    RMQ_SYS_SCHEDULE_TOPIC,
+    RMQ_SYS_TRANS_HALF_TOPIC,
+    RMQ_SYS_TRANS_OP_HALF_TOPIC,
+    TIMER_TOPIC,
+    is_dlq_topic,
+    is_retry_topic,
+)
 from mqlab_widgets.boards.stage_state import words_of_waiting
 from mqlab_widgets.scene.plan import HEAD, LINE, Card, Row
 from mqlab_widgets.scene.queues import MOST_OWNERS, RING, RINGS, SIZES, clocks, put_queue, rings
@@ -25,10 +32,14 @@ LOG_LEFT = len(LOG_WORDS) * CHARACTER + 8
 SPECIAL = {
     RMQ_SYS_SCHEDULE_TOPIC: "delayed",
     TIMER_TOPIC: "timer wheel",
-    "RMQ_SYS_TRANS_HALF_TOPIC": "half messages",
-    "RMQ_SYS_TRANS_OP_HALF_TOPIC": "half: done",
+    RMQ_SYS_TRANS_HALF_TOPIC: "half messages",
+    RMQ_SYS_TRANS_OP_HALF_TOPIC: "ends that are written down",
 }
 REVIVE = "rmq_sys_REVIVE_LOG"
+HANDS = {TIMER_TOPIC: "M0 -7V0L5 3", RMQ_SYS_TRANS_OP_HALF_TOPIC: "M-3.5 0.3L-1 3L3.5 -3"}
+"""What is drawn before a line, in a circle; for the others, an arrow that comes round."""
+IN_A_LINE = (TIMER_TOPIC, REVIVE, RMQ_SYS_TRANS_OP_HALF_TOPIC)
+"""Topics of which a line is enough."""
 ANY_ROW = 26
 """Height of the row of pops that wait for any queue of a topic."""
 
@@ -47,7 +58,7 @@ def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
     found = board.queues_of(card.name, system=True)
     own = [topic for topic in found if topic_title(topic) == topic]
     topics = {topic: found[topic] for topic in dict.fromkeys((*own, *found)) if _is_shown(topic, found[topic])}
-    lined = {topic: topics.pop(topic) for topic in list(topics) if topic.startswith((TIMER_TOPIC, REVIVE))}
+    lined = {topic: topics.pop(topic) for topic in list(topics) if topic.startswith(IN_A_LINE)}
     queues = sum(len(strips) for strips in topics.values())
     popped = [topic for topic in topics if (card.name, topic) in board.pops]
     free = room - HEAD - LOG - 6 - (LINE if card.name in board.trouble else 0) - LINE * len(lined)
@@ -105,7 +116,7 @@ def _behind(card: Card, topic: str, strips: dict[int, Strip]) -> None:
     for queue_id in strips:
         card.spot(("queue", topic, queue_id), 22, 8)
         card.spot(("next", topic, queue_id), 22, 8)
-    hand = "M0 -7V0L5 3" if topic == TIMER_TOPIC else "M4.5 3A5 5 0 1 0 1 5"
+    hand = HANDS.get(topic, "M4.5 3A5 5 0 1 0 1 5")
     shape = f'<g transform="translate(18 8)"><circle class="dial" r="7"/><path class="hand" d="{hand}"/></g>'
     words = escape(first_that_fits(_topic_words(topic, strips), card.width - 44))
     card.row(f'{shape}<text class="faint" x="32" y="12">{words}</text>', LINE)
@@ -134,6 +145,11 @@ def _topic_words(topic: str, strips: dict[int, Strip]) -> tuple[str, ...]:
         one = waiting == 1
         told = f"{SPECIAL[topic]}: {waiting:,} message{' waits' if one else 's wait'}"
         return f"{told} for {'its' if one else 'their'} time", told
+    if topic == RMQ_SYS_TRANS_HALF_TOPIC:
+        hidden = sum(strip.hidden() for strip in strips.values())
+        return (f"half messages: {hidden:,} hidden" if hidden else "half messages: none is hidden any more",)
+    if topic == RMQ_SYS_TRANS_OP_HALF_TOPIC:
+        return f"{SPECIAL[topic]}: in {count:,} message{'' if count == 1 else 's'}", f"ends: {count:,}"
     if topic.startswith(REVIVE):
         told = f"revive queues: {count:,} check points and acks, {waiting:,} to be read"
         return told, f"revive queues: {count:,}, {waiting:,} to be read"

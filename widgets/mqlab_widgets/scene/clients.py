@@ -41,8 +41,14 @@ def fill_producer(board: StageBoard, card: Card, look: Look, room: float) -> Non
     tight = bool(producer.given_up) and crossed < SENDING + TOKEN
     left = 24 if tight else SENDING
     last = crossed - 40 if producer.given_up else card.width - 16
-    keys = list(producer.under_way)[: 2 if left + TOKEN <= last else 1]
-    shapes = [] if tight else [f'<text class="faint" x="10" y="18">{"sends" if keys else "idle"}</text>']
+    most = 2 if left + TOKEN <= last else 1
+    keys = list(producer.under_way)[:most]
+    local = [] if keys else list(producer.local)[:most]
+    word = "sends" if keys else "local" if local else "idle"
+    shapes = [] if tight else [f'<text class="faint" x="10" y="18">{word}</text>']
+    for place, key in enumerate(local):
+        picture = token(board, key, look, css="half", tip="its local part is under way")
+        shapes.append(f'<g transform="translate({left + TOKEN * place} 14)">{picture}</g>')
     for place, key in enumerate(keys):
         attempts = producer.under_way[key]
         again = f'<text class="limit"{sign("tries")} x="14" y="-6">{attempts}.</text>' if attempts > 1 else ""

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
+from mqlab_widgets.boards.stage_state import ASKED, COMMIT, HIDDEN, ROLLBACK
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.plan import Card, Point, Row
 from mqlab_widgets.scene.tokens import sign, sliding, token
@@ -21,6 +22,9 @@ LABEL = 38
 CHIP, RINGS, RING = 27, 46, 22
 """Room for an owner and for held pulls, right of a queue; so far from the card's right end stands the first pull."""
 MOST_OWNERS = 2
+LEAST_MARKED = 16
+"""px: so high a half message must be to be marked with what is said of it."""
+_SAID = {ASKED: "question", COMMIT: "commit", ROLLBACK: "rollback"}
 POINTERS = {"noted": "M0 -3L9 11L-9 11Z", "read": "M0 1L5 9L-5 9Z", "handed": "M0 -2L5 5L0 12L-5 5Z"}
 
 
@@ -54,6 +58,7 @@ def put_queue(
     drawn_from = (
         *(card.width, size, chips, look.followed, owners, strip.end, tuple(strip.cells), tuple(strip.popped.items())),
         *((group, strip.read_by(group), strip.committed.get(group, 0)) for group in strip.groups()),
+        *strip.halves.items(),
     )
 
     def draw() -> Row:
@@ -85,6 +90,10 @@ def _queue_row(
         if cell.offset >= low:
             css = _state_of(strip, cell.offset, read, noted)
             shapes.append(_cell(board, cell, across(cell.offset), middle, look, size, css))
+            said = _SAID.get(strip.halves.get(cell.offset, ""))
+            if said is not None and size.height >= LEAST_MARKED:
+                x, y = across(cell.offset) + size.cell - 5, middle - size.height / 2 + 4
+                shapes.append(f'<g class="slide"{sliding(f"e{cell.offset}", x, y)}>{tokens.mark(said)}</g>')
     if strip.end - low < most:
         x = across(strip.end)
         shapes.append(
@@ -125,6 +134,9 @@ def _view(width: float, strip: Strip, size: Size, chips: int) -> tuple[int, int]
 
 def _state_of(strip: Strip, offset: int, read: int, noted: int) -> str:
     """The style class of an entry: done with, done with and not noted, out with a consumer, brought back."""
+    half = strip.halves.get(offset)
+    if half is not None:
+        return "half" if half in (HIDDEN, ASKED) else "done"
     out = strip.popped.get(offset)
     if out is not None:
         done = "done" if offset < noted else "unnoted"

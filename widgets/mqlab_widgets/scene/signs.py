@@ -36,11 +36,20 @@ def _chip() -> str:
     return '<g class="chip o0"><rect x="-11" y="-8" width="22" height="16" rx="5"/><text>c1</text></g>'
 
 
+def _ends() -> str:
+    return "".join(
+        f'<g transform="translate({x} 0)">{tokens.mark(name)}</g>' for name, x in (("commit", -8), ("rollback", 8))
+    )
+
+
 SIGNS: Mapping[str, Sign] = {
     "message": Sign(_tile(), 20, "a message", "message"),
     "own": Sign(tokens.message("", 12, 14), 12, "no number: RocketMQ’s own", "no number"),
     "done": Sign(_tile("done"), 20, "done", "done"),
-    "unnoted": Sign(_tile("unnoted"), 20, "done, but not noted by the broker", "done, not noted"),
+    "unnoted": Sign(_tile("unnoted"), 20, "done, but not noted by the broker", "not noted"),
+    "half": Sign(_tile("half"), 20, "a half message: hidden", "hidden"),
+    "question": Sign(tokens.mark("question"), 14, "how did it end?", "asked"),
+    "end": Sign(_ends(), 30, "let go, forgotten", "ended"),
     "out": Sign(_tile("out"), 20, "popped, not acknowledged", "popped"),
     "time": Sign('<rect class="clock" x="-8" y="-1.5" width="16" height="3"/>', 16, "time until others get it",
                  "time left"),
@@ -63,7 +72,7 @@ SIGNS: Mapping[str, Sign] = {
     "down": Sign('<path class="cross" d="M-6 -6L6 6M-6 6L6 -6"/>', 12, "not running", "not running"),
     "frozen": Sign('<text class="flake" x="-7" y="5">❄</text>', 14, "hangs", "hangs"),
     # What comes and goes stands at the end, where it moves nothing else.
-    "sending": Sign(_tile("asked"), 20, "sent, not answered yet", "not answered"),
+    "sending": Sign(_tile("asked"), 20, "sent, not answered yet", "unanswered"),
     "woken": Sign(tokens.woken_ring(7), 18, "a pull that is woken", "woken pull"),
     "failed": Sign(tokens.cross(5), 10, "refused or failed", "failed"),
     "answer": Sign(tokens.answer(), 11, "an answer: all is well", "answer"),

@@ -25,7 +25,8 @@ there is room is taken.
 LEAST_DIGIT = 4.8
 """px: where that is too wide digits are made so narrow, in any font."""
 SIGNS = {
-    "revived": "revived", "asked": "sending", "out": "out", "unnoted": "unnoted", "done": "done", "fresh": "unflushed",
+    "revived": "revived", "asked": "sending", "half": "half",
+    "out": "out", "unnoted": "unnoted", "done": "done", "fresh": "unflushed",
 }  # fmt: skip
 """Style class of a message -> the sign that it makes of it (`signs.py`), what matters more first; without one of them
 it is just a message.
@@ -59,6 +60,8 @@ def message(
         over += f'<rect class="follow" x="{-wide / 2:g}" y="{-high / 2:g}" width="{wide:g}" height="{high:g}" rx="6"/>'
     if "copied" in states:
         over += f'<path class="below" d="M{-width / 2:g} {height / 2 + 3:g}h{width:g}"/>'
+    if "half" in states:
+        over += f'<path class="halved" d="M{-width / 2:g} {-height / 2:g}V{height / 2:g}H{width / 2:g}Z"/>'
     if "revived" in states:
         over += f'<path class="again" d="M{2 - width / 2:g} {-height / 2:g}h{width - 4:g}"/>'
     about = f"<title>{escape(tip)}</title>" if tip else ""
@@ -139,6 +142,17 @@ def ack() -> str:
     return f'<g{sign("ack")}><circle class="answer" r="8"/><path class="tick" d="M-4 0L-1 3L4 -3"/></g>'
 
 
+def mark(name: str) -> str:
+    """What is said of a half message: "commit", "rollback" or "question" (what became of it?)."""
+    inside = {
+        "commit": '<path class="tick" d="M-3.5 0.3L-1 3L3.5 -3"/>',
+        "rollback": '<path class="tick" d="M-3 -3L3 3M-3 3L3 -3"/>',
+        "question": "<text>?</text>",
+    }[name]
+    meaning = "question" if name == "question" else "end"
+    return f'<g class="end {name}"{sign(meaning)}><rect x="-7" y="-7" width="14" height="14" rx="4"/>{inside}</g>'
+
+
 def other() -> str:
     """A frame that is about none of these."""
     return f'<circle class="small"{sign("other")} r="3.5"/>'
@@ -162,6 +176,8 @@ def frame(board: StageBoard, flight: Flight) -> str:
         return _several(labels, flight.messages)
     if flight.kind in ("ack", REPORT):
         return ack()
+    if flight.kind in ("commit", "rollback", "question"):
+        return message(labels[0], css="half") + beside(mark(flight.kind))
     if flight.kind == "answer" and not flight.messages:
         return answer()
     return cross(5) if flight.kind == "refusal" else other()
