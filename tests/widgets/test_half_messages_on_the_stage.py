@@ -78,6 +78,19 @@ def test_the_frames_of_a_transaction_carry_what_they_say(transfers: Lab) -> None
     ]
 
 
+def test_a_question_and_an_end_are_seen_to_arrive(transfers: Lab) -> None:
+    board = StageBoard(transfers)
+    fold = Fold(transfers.history, [board])
+    rests = []
+    for place, record in enumerate(transfers.history, 1):
+        if record.kind == "RequestReceived":
+            fold.go_to(place)
+            if board.landed[record.node].kind in (COMMIT, ROLLBACK, "question"):
+                moves = acts_of(record, board, scene_of(board, Look()))
+                rests.append((board.landed[record.node].kind, moves.rest_ms > 0))
+    assert rests == [("commit", True), ("rollback", True), ("question", True), ("rollback", True)]
+
+
 def test_a_producer_shows_whose_local_part_it_does_until_that_ends(transfers: Lab) -> None:
     assert len(behind(transfers, "SendSucceeded").producers["producer-1"].local) == 1
     assert not behind(transfers, "LocalTransactionExecuted").producers["producer-1"].local

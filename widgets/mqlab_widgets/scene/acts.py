@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mqlab_widgets.scene.plan import Point
     from mqlab_widgets.scene.scene import Scene
 
-ENDS = (COMMIT, ROLLBACK)
+OUTCOMES = (COMMIT, ROLLBACK)
 """Frames that say how a transaction ended."""
 HALF_QUEUE = ("queue", RMQ_SYS_TRANS_HALF_TOPIC, 0)
 """Where half messages lie in a broker."""
@@ -148,9 +148,9 @@ def _arrives(name: str, node: str, board: StageBoard, scene: Scene) -> Moves:
         inside = scene.spot(flight.target, "sending")
     elif flight.kind in (COPY, REPORT):
         inside = scene.spot(flight.target, "log")
-    elif flight.kind in ENDS:
+    elif flight.kind in OUTCOMES:
         inside = scene.spot(flight.target, HALF_QUEUE)
-    heavy = flight.kind in ("send", "back", "question", COPY, *ENDS) or (flight.kind == "pull" and flight.messages > 0)
+    heavy = flight.kind in ("send", "back", "question", COPY, *OUTCOMES) or (flight.kind == "pull" and flight.messages > 0)
     act = Act("land", name, (*rest_of(lane), *lane[2:], *(inside or ())), LAND_MS, tokens.frame(board, flight))
     return Moves((act,), LAND_MS if heavy else 0, LAND_MS if heavy else 0, name)
 
@@ -162,7 +162,7 @@ def _spots(flight: Flight) -> list[object]:
         return ["log"]
     if flight.kind == "question":
         return [HALF_QUEUE]
-    return ["sending", "listener"] if flight.kind in ("send", "back", *ENDS) else []
+    return ["sending", "listener"] if flight.kind in ("send", "back", *OUTCOMES) else []
 
 
 def _piece_sent(record: Record, board: StageBoard, scene: Scene) -> Moves:
@@ -201,7 +201,7 @@ def _stored(record: Record, board: StageBoard, scene: Scene) -> Moves:
     """From the door (or from the queue of delayed messages) into the commit log."""
     key = record.unique_key
     came = board.landed.get(record.node)
-    carries = came is not None and key in came.keys and came.kind not in ENDS
+    carries = came is not None and key in came.keys and came.kind not in OUTCOMES
     lane = scene.lane(came.source, came.target) if came is not None and key and carries else None
     start = lane[2:] if lane is not None else scene.spot(record.node, *_homes(board, record.node, key))
     return _moved(board, [key], record.node, start, scene.spot(record.node, "log"))
