@@ -150,7 +150,8 @@ def _arrives(name: str, node: str, board: StageBoard, scene: Scene) -> Moves:
         inside = scene.spot(flight.target, "log")
     elif flight.kind in OUTCOMES:
         inside = scene.spot(flight.target, HALF_QUEUE)
-    heavy = flight.kind in ("send", "back", "question", COPY, *OUTCOMES) or (flight.kind == "pull" and flight.messages > 0)
+    with_messages = flight.kind == "pull" and flight.messages > 0
+    heavy = with_messages or flight.kind in ("send", "back", "question", COPY, *OUTCOMES)
     act = Act("land", name, (*rest_of(lane), *lane[2:], *(inside or ())), LAND_MS, tokens.frame(board, flight))
     return Moves((act,), LAND_MS if heavy else 0, LAND_MS if heavy else 0, name)
 
