@@ -101,8 +101,9 @@ async def many_files(
 async def slow_disks(
     lab: Lab, *, messages: int = 200, every_ms: int = 80, size: int = 700, delayed: bool = True, flush: AnyFlush = "any"
 ) -> None:
-    """Two brokers that keep nothing in memory get slow disks: puts wait for the lock of the log, pulls for what they
-    read, and while a put takes over a second the broker is busy.
+    """Two brokers that keep nothing in memory get slow disks, and refuse what they can't take.
+
+    Puts wait for the lock of the log, pulls for what they read, and while a put takes over a second the broker is busy.
     """
     flush = drawn_flush(lab, flush)
     lab.name_server()

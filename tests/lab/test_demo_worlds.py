@@ -36,6 +36,7 @@ def draw(random: Random, lab: Lab, verb: str) -> dict[str, Any]:
         "delay": {"source": one, "target": other, "ms": random.choice([50, 400, 3_500])},
         "disconnect": {"a": one, "b": other},
         "drift": {"node": one, "ppm": random.choice([-50_000, 20_000]), "jump_ms": random.choice([0, -5_000, 60_000])},
+        "slow_disk": {"node": one, "ms": random.choice([20, 400, 1_500])},
         "fill_disk": {"node": one, "free_bytes": random.choice([0, 5_000])},
         "override": {"point": "producer-1/pause", "k": 1_000_000, "value": 0},
         "pick": {"index": 0},
@@ -48,6 +49,7 @@ def mend(lab: Lab) -> None:
     for name, process in lab.processes.items():
         lab.act("fill_disk", node=name, free_bytes=ROOM_BYTES)
         lab.act("unhang_disk", node=name)
+        lab.act("slow_disk", node=name, ms=0)
         lab.act("drift", node=name, ppm=0)
         lab.act("thaw", node=name)
         for other in lab.processes:

@@ -36,10 +36,13 @@ def test_a_condition_of_ones_own_may_be_wrong() -> None:
         scenarios.get("sql-filters").play(7, parameters={"condition": "amount >"})
 
 
-def test_rules_do_not_judge_what_a_condition_lets_through() -> None:
+def test_rules_know_which_groups_want_what_fulfils_a_condition() -> None:
     readers = readers_of(scenarios.get("sql-filters").build(7))
-    assert "Orders" in readers["everything"].topics
-    assert "Orders" not in readers["large-in-berlin"].topics
+    assert {name: list(reader.conditions) for name, reader in readers.items() if reader.conditions} == {
+        "large-in-berlin": ["Orders"]
+    }
+    assert not readers["everything"].is_choosy("Orders")
+    assert readers["large-in-berlin"].is_choosy("Orders")
 
 
 async def _shop_with(lab: Lab, read: dict[str, tuple[int, list[str]]]) -> None:
