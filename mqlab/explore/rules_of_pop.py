@@ -78,6 +78,11 @@ LONE_ACKS_TEXT = (
     "until a later check point takes it past them (enableSkipLongAwaitingAck, which ends that, is off). It has read "
     "each of them."
 )
+REVIVER_AHEAD = "a reviver that is ahead of its queue"
+REVIVER_AHEAD_TEXT = (
+    "A reviver begins where its progress says. When its machine has lost power and the queue is shorter than that, it "
+    "corrects what is committed, but not from where it reads on: what is stored next at these offsets it never reads."
+)
 REVIVE_SLACK_MS = 60_000
 """So long after its invisible time a message must have come again: the reviver reads in rounds, with rests."""
 
@@ -414,19 +419,25 @@ class ReviversKeepUp(_PopRule):
     A slave's reviver does nothing: it has its master's progress, as of the last minute.
     """
 
-    kinds = ("TimerMessageDropped",)
+    kinds = ("TimerMessageDropped", "ReviveScanBegun")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         LONE_ACKS: LONE_ACKS_TEXT, ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, FORGOTTEN: FORGOTTEN_TEXT,
         GIVEN_UP: GIVEN_UP_TEXT, TORN: TORN_TEXT, STALE: STALE_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT,
+        REVIVER_AHEAD: REVIVER_AHEAD_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._given_up: dict[str, int] = {}
+        self._reads_from: dict[tuple[str, int], int] = {}
+        """(broker, revive queue) -> where its reviver last began to read."""
 
     def on_event(self, record: Record) -> None:
-        """Note when a broker's timer gave something up: it may have been a check point."""
-        self._given_up[record.node] = record.ts_us
+        """Note where a reviver reads, and when a broker's timer gave something up: it may have been a check point."""
+        if record.kind == "ReviveScanBegun":
+            self._reads_from[record.node, record.revive_qid] = record.from_offset
+        else:
+            self._given_up[record.node] = record.ts_us
 
     def at_end(self) -> None:
         """Look at what lies behind the offset of each reviver."""
@@ -457,6 +468,9 @@ class ReviversKeepUp(_PopRule):
         point = pops.acks_read.get((place.broker, place.queue_id, place.queue_offset))
         if found is None or self.case.is_stale(place):
             return STALE if self.case.is_stale(place) else ""
+        reads_from = self._reads_from.get((place.broker, place.queue_id), 0)
+        if place in self.case.ledger.stores.used_twice and place.queue_offset < reads_from:
+            return REVIVER_AHEAD
         if found.tags not in (ACK_TAG, BATCH_ACK_TAG) or point is None:
             return ""
         if point in pops.settled:
