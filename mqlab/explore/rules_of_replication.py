@@ -24,8 +24,8 @@ SHORTER = "a master that has lost what its slave has"
 SHORTER_TEXT = (
     "A master that loses power may come back with less than it had sent to its slave. The slave drops nothing, and "
     "goes on where its log ends when the master's is longer again: from there on the logs are the same, before it not. "
-    "That can be in the midst of a record: a slave that is killed is recovered up to there, and copies everything behind "
-    "it anew, but what the master has lost meanwhile."
+    "That can be in the midst of a record: a slave that is killed is recovered up to there, and copies what is behind "
+    "it anew, as far as the master still has it."
 )
 
 
