@@ -97,6 +97,8 @@ class PopLedger:
         """Those of which a reviver has read acknowledgements without having read them."""
         self.acks_read: dict[tuple[str, int, int], Point] = {}
         """(broker, revive queue, offset) of the acknowledgements that its reviver has read, and their check point."""
+        self.reads_from: dict[tuple[str, int], int] = {}
+        """(broker, revive queue) -> the offset at which its reviver last began to read."""
         self._offsets: dict[Point, list[int]] = {}
         """The offsets that a check point names, in the order of its bits."""
         self._dealt_with: dict[tuple[Queue, int, int], None] = {}
@@ -119,6 +121,7 @@ class PopLedger:
             "CheckPointPutAgain": self._put_again,
             "ReviveCheckPointRead": self._check_point_read,
             "ReviveAckRead": self._ack_read,
+            "ReviveScanBegun": self._scan_begun,
             "MessageRevived": self._revived,
             "MessageNotRevived": self._not_revived,
             "CheckPointSettled": self._settled,
@@ -254,6 +257,10 @@ class PopLedger:
             handed = self.find(point.queue, offsets[bit], pop_time) if bit < len(offsets) else None
             if handed is not None:
                 handed.ack_read = True
+
+    def _scan_begun(self, row: Row) -> None:
+        revive_qid, from_offset = row[FIRST_FIELD:]
+        self.reads_from[row[NODE], revive_qid] = from_offset
 
     def _revived(self, row: Row) -> None:
         group, topic, queue_id, queue_offset, _, pop_time, _, retry_topic, _, _ = row[FIRST_FIELD:]

@@ -95,6 +95,8 @@ class CommittedIsConsumed(Rule):
             self.excuse(STALE)
         elif place.queue_offset < ledger.consumption.corrected.get((reader.name, *place[:3]), 0):
             self.excuse(SKIPPED)
+        elif place.queue_offset < ledger.consumption.misled.get((reader.name, *place[:3]), 0):
+            self.excuse(STALE)
         elif reader.is_choosy(place.topic) and self.case.is_torn(place):
             self.excuse(TORN)
         else:
@@ -180,6 +182,8 @@ class StoredIsDelivered(Rule):
             self.excuse(GAP)
         elif place.queue_offset < ledger.consumption.corrected.get((reader.name, *place[:3]), 0):
             self.excuse(SKIPPED)
+        elif place.queue_offset < ledger.consumption.misled.get((reader.name, *place[:3]), 0):
+            self.excuse(STALE)
         elif reader.is_choosy(place.topic) and self.case.is_torn(place):
             self.excuse(TORN)
         else:

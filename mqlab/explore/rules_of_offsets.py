@@ -37,6 +37,12 @@ BEHIND_TEXT = (
     "the consumer is told to ask again at once, and does so without a pause while it knows no master (in RocketMQ: "
     "PULL_RETRY_IMMEDIATELY, then executePullRequestImmediately)."
 )
+LATE_ANSWER = "an answer to a pull of before"
+LATE_ANSWER_TEXT = (
+    "A pull that is held when its queue is given up is answered all the same. When it has found nothing, the consumer "
+    "notes the offset behind, since nothing is cached where that pull belonged: if it has the queue again by then, it "
+    "notes more than it has consumed. An orderly one goes back with its next message."
+)
 OUTSIDE = ("OFFSET_TOO_SMALL", "OFFSET_OVERFLOW_BADLY", "OFFSET_RESET")
 MOST_TOLD = 4
 """How often a group may pull from one and the same offset outside of a queue: once for each member, and once more."""
@@ -185,30 +191,60 @@ class OffsetsKeepUp(Rule):
     the second half is judged.
     """
 
-    kinds = ("OffsetUpdated", "QueueAllocated", "QueueDropped")
+    kinds = (
+        "OffsetUpdated", "QueueAllocated", "QueueDropped", "PullRequested", "PullFinished", "PullPutOff", "NodeStarted",
+    )  # fmt: skip
+    EXCEPTIONS: ClassVar[dict[str, str]] = {LATE_ANSWER: LATE_ANSWER_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._noted: dict[tuple[str, QueueKey], int] = {}
+        self._pulled: dict[tuple[str, QueueKey], int] = {}
+        """The offsets of pulls that were not answered yet."""
+        self._of_before: dict[tuple[str, QueueKey], int] = {}
+        """Such pulls of queues that were given up meanwhile."""
+        self._late: dict[tuple[str, QueueKey], Update] = {}
+        """What the answer to such a pull said."""
 
     def on_event(self, record: Record) -> None:
         """Compare the offset with what the consumer holds at this moment."""
-        consumer = push_consumer_of(self.case.lab, record.node, record.group)
-        key = (record.node, (record.group, record.broker_name, record.topic, record.queue_id))
-        if record.kind != "OffsetUpdated":
-            self._noted.pop(key, None)
+        if record.kind == "NodeStarted":
+            for pulls in (self._pulled, self._of_before):
+                for gone in [key for key in pulls if key[0] == record.target]:
+                    del pulls[gone]
             return
+        key = (record.node, (record.group, record.broker_name, record.topic, record.queue_id))
+        if record.kind == "OffsetUpdated":
+            self._updated(record, key)
+        elif record.kind == "PullRequested":
+            self._pulled[key] = record.queue_offset
+        elif record.kind in ("PullFinished", "PullPutOff"):
+            is_late = record.kind == "PullFinished" and self._of_before.get(key) == record.next_offset
+            if is_late and not record.messages:
+                self._late[key] = Update(record.ts_us, self._of_before.pop(key))
+            else:
+                self._pulled.pop(key, None)
+        else:
+            self._noted.pop(key, None)
+            if record.kind == "QueueDropped" and key in self._pulled:
+                self._of_before[key] = self._pulled.pop(key)
+
+    def _updated(self, record: Record, key: tuple[str, QueueKey]) -> None:
+        consumer = push_consumer_of(self.case.lab, record.node, record.group)
         if not self.case.is_live or consumer is None:
             return
         queue = MessageQueue(record.topic, record.broker_name, record.queue_id)
         held = consumer.impl.rebalance_impl.process_queue_table.get(queue)
         if held is None or held.dropped or not held.queue_offset_max:
             return
+        expected = min([*held.msg_tree_map, *held.consuming_msg_orderly_tree_map], default=held.queue_offset_max + 1)
+        if held.msg_count and self._late.get(key) == Update(record.ts_us, record.queue_offset):
+            self.excuse(LATE_ANSWER)
+            return
         before = self._noted.get(key, 0)
         self._noted[key] = record.queue_offset
         if record.queue_offset < before:
             self.found(record.row, f"{record.node} goes back from {before} to {record.queue_offset} in {queue}")
-        expected = min([*held.msg_tree_map, *held.consuming_msg_orderly_tree_map], default=held.queue_offset_max + 1)
         if record.queue_offset < expected and not self.case.lab.world.tie_is_choice:
             self.found(record.row, f"{record.node} came to {expected} in {queue}, and notes {record.queue_offset}")
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 from mqlab.explore.readers import push_consumer_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import SKIPPED, SKIPPED_TEXT
+from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
 from mqlab.trace.record import Record
@@ -35,7 +36,7 @@ class InOrder(Rule):
     """
 
     kinds = ("ConsumeStarted", "ConsumeFinished")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {SKIPPED: SKIPPED_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {SKIPPED: SKIPPED_TEXT, STALE: STALE_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -56,6 +57,9 @@ class InOrder(Rule):
             queue = (reader.name, ledger.names.broker_of(record.broker_name), record.topic, record.queue_id)
             if record.queue_offset <= ledger.consumption.corrected.get(queue, 0):
                 self.excuse(SKIPPED)
+                return
+            if record.queue_offset < ledger.consumption.misled.get(queue, 0):
+                self.excuse(STALE)
                 return
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
             self.found(record.row, f"offset {record.queue_offset} of {at} was consumed before offset {consumed + 1}")

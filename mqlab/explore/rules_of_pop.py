@@ -78,6 +78,11 @@ LONE_ACKS_TEXT = (
     "until a later check point takes it past them (enableSkipLongAwaitingAck, which ends that, is off). It has read "
     "each of them."
 )
+REVIVER_AHEAD = "a reviver that is ahead of its queue"
+REVIVER_AHEAD_TEXT = (
+    "A reviver begins where its progress says. When its machine has lost power and the queue is shorter than that, it "
+    "corrects what is committed, but not from where it reads on: what is stored next at these offsets it never reads."
+)
 REVIVE_SLACK_MS = 60_000
 """So long after its invisible time a message must have come again: the reviver reads in rounds, with rests."""
 
@@ -104,6 +109,23 @@ class _PopRule(Rule):
             end = controller.message_store.get_max_offset_in_queue(topic, queue_id)
             at = Place(broker.name, topic, queue_id, offset)
             yield at, [at._replace(queue_offset=behind) for behind in range(offset + 1, end)]
+
+    def is_never_read(self, place: Place) -> bool:
+        """Was this stored in the revive queue at an offset that its reviver had passed before a loss of power?"""
+        reads_from = self.case.pops.reads_from.get((place.broker, place.queue_id), 0)
+        return place in self.case.ledger.stores.used_twice and place.queue_offset < reads_from
+
+    def never_read(self, behind: list[Place]) -> dict[Point, None]:
+        """The check points among what lies behind a reviver's offset that it never reads."""
+        stored = self.case.ledger.stores.stored
+        points: dict[Point, None] = {}
+        for place in behind:
+            words = stored[place].unique_key.split("@") if self.is_never_read(place) else []
+            if words[-1:] == ["ck"]:
+                topic, queue_id, start_offset, group, pop_time = words[:5]
+                queue = Queue(place.broker, group, topic, int(queue_id))
+                points[Point(queue, int(start_offset), int(pop_time))] = None
+        return points
 
     def stands(self, broker: BrokerProcess, behind: list[Place]) -> str:
         """Why a reviver never gets to the end of what lies behind its offset, or never hears that this was the end; ""
@@ -197,6 +219,7 @@ class NothingUnackedIsLost(_PopRule):
         USED_TWICE: USED_TWICE_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, TORN: TORN_TEXT, DELETED: DELETED_TEXT,
         ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, GIVEN_UP: GIVEN_UP_TEXT, SAME_MILLISECOND: SAME_MILLISECOND_TEXT,
         NO_RECORD: NO_RECORD_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT, ORDER_FORGOTTEN: ORDER_FORGOTTEN_TEXT,
+        REVIVER_AHEAD: REVIVER_AHEAD_TEXT,
     }  # fmt: skip
     kinds = ("TimerMessageDropped", "PopRecordsNotWritten")
 
@@ -206,6 +229,7 @@ class NothingUnackedIsLost(_PopRule):
         self._not_written: dict[str, int] = {}
         self._stands: dict[tuple[str, int], str] = {}
         """(broker, revive queue) of the revivers that get no further -> why."""
+        self._never_read: dict[Point, None] = {}
         self._now_at: dict[tuple[str, str, int, str], int] = {}
         """(broker, topic, queue id, unique key) -> the offset at which a message is now that a queue has moved up."""
 
@@ -219,6 +243,7 @@ class NothingUnackedIsLost(_PopRule):
         for broker_process in self.case.lab.masters:
             for at, behind in self.revive_queues(broker_process):
                 reason = self.stands(broker_process, behind)
+                self._never_read.update(self.never_read(behind))
                 if reason:
                     self._stands[at.broker, at.queue_id] = reason
         for found in self.case.contents.found.values():
@@ -279,6 +304,8 @@ class NothingUnackedIsLost(_PopRule):
             return NO_RECORD
         if times and (place.broker, times[-1].revive_qid) in self._stands:
             return self._stands[place.broker, times[-1].revive_qid]
+        if times and times[-1].point in self._never_read:
+            return REVIVER_AHEAD
         if len({handed.pop_time for handed in times}) < len(times):
             return SAME_MILLISECOND
         if times and self.lost_power_since(place.broker, times[-1].popped_us):
@@ -418,6 +445,7 @@ class ReviversKeepUp(_PopRule):
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         LONE_ACKS: LONE_ACKS_TEXT, ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, FORGOTTEN: FORGOTTEN_TEXT,
         GIVEN_UP: GIVEN_UP_TEXT, TORN: TORN_TEXT, STALE: STALE_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT,
+        REVIVER_AHEAD: REVIVER_AHEAD_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -440,8 +468,9 @@ class ReviversKeepUp(_PopRule):
 
     def _judge(self, behind: list[Place], text: str) -> None:
         reasons: dict[str, None] = {}
+        never_read = self.never_read(behind)
         for place in behind:
-            reason = self._reason(place)
+            reason = self._reason(place, never_read)
             if not reason:
                 self.found(None, f"{text}, and has not dealt with offset {place.queue_offset}")
                 return
@@ -449,7 +478,7 @@ class ReviversKeepUp(_PopRule):
         for reason in reasons:
             self.excuse(reason)
 
-    def _reason(self, place: Place) -> str:
+    def _reason(self, place: Place, never_read: dict[Point, None]) -> str:
         """Why a reviver need not get past what lies here: it has read that this is an acknowledgement, and its check
         point is dealt with, or can never come.
         """
@@ -457,6 +486,8 @@ class ReviversKeepUp(_PopRule):
         point = pops.acks_read.get((place.broker, place.queue_id, place.queue_offset))
         if found is None or self.case.is_stale(place):
             return STALE if self.case.is_stale(place) else ""
+        if self.is_never_read(place) or (point is not None and point in never_read):
+            return REVIVER_AHEAD
         if found.tags not in (ACK_TAG, BATCH_ACK_TAG) or point is None:
             return ""
         if point in pops.settled:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT
+from mqlab.protocol.route import MASTER_ID
 from mqlab.store import BrokerRole
 from mqlab.trace.record import Record
 
@@ -22,7 +23,9 @@ HOME_US = 20_000_000
 SHORTER = "a master that has lost what its slave has"
 SHORTER_TEXT = (
     "A master that loses power may come back with less than it had sent to its slave. The slave drops nothing, and "
-    "goes on where its log ends when the master's is longer again: from there on the logs are the same, before it not."
+    "goes on where its log ends when the master's is longer again: from there on the logs are the same, before it not. "
+    "That can be in the midst of a record: a slave that is killed is recovered up to there, and copies what is behind "
+    "it anew, as far as the master still has it."
 )
 
 
@@ -126,10 +129,14 @@ class ReportsAreTrue(Rule):
 class SlavesFollow(Rule):
     """A slave knows what its master knew a minute ago: topics, groups, and how far each group has come."""
 
-    kinds = ("TopicCreated", "SubscriptionGroupCreated", "OffsetCommitted", "BrokerStarted")
+    kinds = ("TopicCreated", "SubscriptionGroupCreated", "OffsetCommitted", "BrokerStarted", "BrokerRegistered")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
+        self._masters_us: dict[str, int] = {}
+        """Broker name -> when a name server last got to know its master, again or for the first time."""
+        self._told_us: dict[str, int] = {}
+        """Broker name -> when a slave that reported itself was first told of its master after that."""
         self._since_us: dict[tuple[str, str], int] = {}
         """(broker, topic or group) -> when it was made."""
         self._commits: dict[tuple[str, str, str, int], list[tuple[int, int]]] = {}
@@ -142,6 +149,8 @@ class SlavesFollow(Rule):
             self._started_us[record.node] = record.ts_us
             # What it had not written it does not know any more.
             self._commits = {key: commits for key, commits in self._commits.items() if key[0] != record.node}
+        elif record.kind == "BrokerRegistered":
+            self._registered(record)
         elif record.kind == "TopicCreated":
             self._since_us[record.node, record.topic] = record.ts_us
         elif record.kind == "SubscriptionGroupCreated":
@@ -160,8 +169,24 @@ class SlavesFollow(Rule):
             master = self.case.ledger.names.broker(self.case.ledger.names.original_of(slave.name))
             if master is None or not slave.is_slave or master is slave:
                 continue
-            if self._ran_since(master) and self._ran_since(slave):
+            if self._ran_since(master) and self._ran_since(slave) and self._knew_its_master(slave, long_ago_us):
                 self._compare(master, slave, long_ago_us)
+
+    def _registered(self, record: Record) -> None:
+        if record.broker_id == MASTER_ID:
+            if record.first:
+                self._masters_us[record.broker_name] = record.ts_us
+        elif self._told_us.get(record.broker_addr, -1) < self._masters_us.get(record.broker_name, -1):
+            self._told_us[record.broker_addr] = record.ts_us
+
+    def _knew_its_master(self, slave: BrokerProcess, since_us: int) -> bool:
+        """Has the slave known all this time whom to ask? From a name server that was started again and heard of the
+        slave before its master the slave learns, every 30 s, that it has none; when it is to fetch the tables then, it
+        asks nobody, and the next time is a minute later.
+        """
+        broker = slave.running()
+        told_us = self._told_us.get(broker.broker_addr, -1)
+        return self._masters_us.get(broker.broker_config.broker_name, since_us) <= told_us < since_us
 
     def _ran_since(self, broker: BrokerProcess) -> bool:
         now_us = self.case.lab.world.now_us
@@ -207,18 +232,22 @@ class SlavesOnlyGive(Rule):
 class ReadersComeHome(Rule):
     """In the end, with a master that is there, nobody reads from its slave any more."""
 
-    kinds = ("PullReceived", "BrokerStarted")
+    kinds = ("PullReceived", "BrokerStarted", "BrokerRegistered")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._pulls: dict[str, Record] = {}
         """Slave -> the last pull that came there."""
-        self._started_us = 0
+        self._there_us = 0
+        """When a broker was last started, or a name server last got to know a master, also again."""
 
     def on_event(self, record: Record) -> None:
-        """Note who is asked."""
+        """Note who is asked, and since when there is a master to ask."""
         if record.kind == "BrokerStarted":
-            self._started_us = record.ts_us
+            self._there_us = record.ts_us
+        elif record.kind == "BrokerRegistered":
+            if record.broker_id == MASTER_ID and record.first:
+                self._there_us = record.ts_us
         elif self.case.ledger.names.original_of(record.node) != record.node:
             self._pulls[record.node] = record
 
@@ -226,7 +255,7 @@ class ReadersComeHome(Rule):
         """Look when a slave was last asked."""
         now_us = self.case.lab.world.now_us
         quiet_since_us = now_us - FOLLOWED_US
-        if not self.case.fault_times.none_between(quiet_since_us, now_us) or self._started_us > quiet_since_us:
+        if not self.case.fault_times.none_between(quiet_since_us, now_us) or self._there_us > quiet_since_us:
             return
         for slave, pull in self._pulls.items():
             if now_us - pull.ts_us < HOME_US:

@@ -7,6 +7,7 @@ from typing import ClassVar
 from mqlab.explore.fault_plan import flushes_before_the_answer
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rules_of_replication import SHORTER, SHORTER_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, is_torn
 from mqlab.protocol.topics import REPLY_TOPIC_POSTFIX, is_system_topic
@@ -57,21 +58,28 @@ class AcknowledgedSurvives(Rule):
     What a slave has by then survives on it.
     """
 
-    kinds = ("MessageStored", "SendSucceeded", "StoreRecovered", "ReplicaDataAppended")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {UNFLUSHED: UNFLUSHED_TEXT, PUSHED: PUSHED_TEXT}
+    kinds = ("MessageStored", "SendSucceeded", "StoreRecovered", "ReplicaDataAppended", "MasterConnected")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {UNFLUSHED: UNFLUSHED_TEXT, PUSHED: PUSHED_TEXT, SHORTER: SHORTER_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._stored: dict[str, dict[tuple[str, int], None]] = {}
-        """Unique key -> (broker, commit-log offset) of each copy."""
+        self._stored: dict[str, dict[tuple[str, int], int]] = {}
+        """Unique key -> (broker, commit-log offset) of each copy, and how long it is there."""
         self._acknowledged: dict[str, None] = {}
         self._ends: dict[str, int] = {}
         """Slave -> the end of its log."""
+        self._recovered_to: dict[str, int] = {}
+        """Slave -> where its master's log ended when it was recovered; until the slave is connected again."""
+        self._seams: dict[str, list[int]] = {}
+        """Slave -> where its log goes on with what a master sent that had come back with less than the slave had."""
 
     def on_event(self, record: Record) -> None:
         """Note what is stored, and judge answers to producers and recoveries."""
         if record.kind == "MessageStored":
-            self._stored.setdefault(record.unique_key, {})[record.node, record.commit_log_offset] = None
+            self._stored.setdefault(record.unique_key, {})[record.node, record.commit_log_offset] = record.store_size
+        elif record.kind == "MasterConnected":
+            if record.commit_log_offset > self._recovered_to.pop(record.node, record.commit_log_offset):
+                self._seams.setdefault(record.node, []).append(record.commit_log_offset)
         elif record.kind == "StoreRecovered":
             self._recovered(record)
         elif record.kind == "ReplicaDataAppended":
@@ -92,17 +100,25 @@ class AcknowledgedSurvives(Rule):
                 self.found(row, f"a batch was acknowledged, and nothing of it is at {place}")
 
     def _recovered(self, record: Record) -> None:
+        end = record.commit_log_max_offset
         if record.node in self._ends:
-            self._ends[record.node] = record.commit_log_max_offset
+            self._ends[record.node] = end
         names = self.case.ledger.names
-        copies = [(slave, end) for slave, end in self._ends.items() if names.original_of(slave) == record.node]
+        copies = [(slave, has) for slave, has in self._ends.items() if names.original_of(slave) == record.node]
+        self._recovered_to.update({slave: end for slave, _ in copies if slave != record.node})
+        seam = min((seam for seam in self._seams.get(record.node, []) if seam >= end), default=None)
         for msg_id, places in self._stored.items():
-            kept = {at: None for at in places if at[0] != record.node or at[1] < record.commit_log_max_offset}
-            for node, offset in places.keys() - kept.keys() if copies else ():
-                kept.update({(slave, offset): None for slave, end in copies if node == record.node and offset < end})
+            kept = {at: size for at, size in places.items() if at[0] != record.node or at[1] < end}
+            for at in places.keys() - kept.keys() if copies else ():
+                kept.update({(slave, at[1]): places[at] for slave, has in copies if at[1] < has})
             if places and not kept and msg_id in self._acknowledged:
-                self._lost(record, f"message {msg_id} was acknowledged and is lost")
+                if seam is not None and all(offset + size > seam for (_, offset), size in places.items()):
+                    self.excuse(SHORTER)
+                else:
+                    self._lost(record, f"message {msg_id} was acknowledged and is lost")
             self._stored[msg_id] = kept
+        if seam is not None:
+            self._seams[record.node] = [min(each, end) for each in self._seams[record.node]]
         for place in self.case.ledger.sends.acknowledged_places:
             if place.broker == record.node and place in self.case.ledger.stores.lost:
                 self._lost(record, f"the message of a batch at {place} was acknowledged and is lost")

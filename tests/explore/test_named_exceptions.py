@@ -13,18 +13,20 @@ from mqlab.client.consumer.process_queue import ProcessQueue
 from mqlab.explore import RULES, Outcome, Trial, plan_from_text
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, SKIPPED, USED_TWICE
 from mqlab.explore.rules_of_leftovers import GHOST
-from mqlab.explore.rules_of_offsets import BEHIND, ILLEGAL, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
-from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER, TAKEN_AT_THE_END
+from mqlab.explore.rules_of_offsets import BEHIND, ILLEGAL, LATE_ANSWER, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
+from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER, TAKEN_AT_THE_END, InOrder
+from mqlab.explore.rules_of_pop import LONE_ACKS
 from mqlab.explore.rules_of_queues import LATE_PULL
 from mqlab.explore.rules_of_replication import SHORTER
 from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
-from mqlab.explore.rules_of_storing import DELETED, GAP, PUSHED, UNFLUSHED
+from mqlab.explore.rules_of_storing import DELETED, GAP, PUSHED, UNFLUSHED, AcknowledgedSurvives
 from mqlab.explore.rules_of_time import GHOST_BROKER
 from mqlab.explore.stale_entries import STALE
 from mqlab.explore.stopped_timer import TORN
 from mqlab.protocol.message import MessageExt
 from mqlab.scenarios import Scenario, add
 from mqlab.scenarios.registry import _SCENARIOS
+from mqlab.store import readable_store
 from mqlab.store.consume_queue import ConsumeQueue
 from mqlab.store.dispatch_request import DispatchRequest
 
@@ -290,6 +292,56 @@ def test_a_master_that_lost_its_power_is_shorter_than_its_slave() -> None:
 def test_a_slave_that_knows_no_master_lets_a_consumer_ask_without_a_pause() -> None:
     plan = "at 66793ms: crash slave-a for 7863ms; at 72534ms: crash namesrv-1 for 1092ms"
     assert excused("sync-replication", 112, plan)[BEHIND] > 1_000
+
+
+def test_a_slave_whose_name_server_heard_of_it_first_follows_a_minute_later() -> None:
+    plan = "at 115605ms: freeze broker-a for 244ms; at 139961ms: crash slave-a for 1422ms; "
+    assert not excused("slave-reads", 892, plan + "at 175617ms: crash namesrv-1 for 3549ms").keys() - {LONE_ACKS}
+
+
+def test_a_reader_whose_name_server_heard_of_the_slave_first_comes_home_later() -> None:
+    plan = "at 132640ms: crash namesrv-1 for 274ms; at 132897ms: power_off slave-a for 11105ms"
+    assert not excused("sync-replication", 232, plan)
+
+
+def test_an_answer_to_a_pull_of_before_the_queue_was_given_up_is_taken() -> None:
+    plan = "at 76960ms: power_off slave-a for 1647ms; at 96326ms: freeze slave-a for 55592ms"
+    assert LATE_ANSWER in excused("slave-reads", 732, plan)
+
+
+SEAM = (
+    "at 74760ms: power_off broker-a for 13226ms; at 101799ms: power_off broker-a for 14475ms; "
+    "at 166468ms: crash slave-a for 717ms"
+)
+"""The master comes back with less than its slave has, twice: the slave's log goes on at 154510, in a record's midst."""
+
+
+def test_a_slave_is_recovered_up_to_where_its_log_does_not_fit() -> None:
+    trial = Trial("slave-reads", 562, plan=plan_from_text(SEAM))
+    assert trial.outcome.passed
+    survives = next(rule for rule in trial.rules if isinstance(rule, AcknowledgedSurvives))
+    assert survives.excused[SHORTER] == 3
+
+
+def test_what_a_slave_loses_in_front_of_that_is_not_excused(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = readable_store.recover_commit_log
+
+    def short(*arguments: Any, **more: Any) -> Any:
+        recovery = whole(*arguments, **more)
+        if recovery.end == 154_510:
+            recovery.end = 147_525
+        return recovery
+
+    monkeypatch.setattr(readable_store, "recover_commit_log", short)
+    breaches = Trial("slave-reads", 562, plan=plan_from_text(SEAM)).outcome.breaches
+    assert any("was acknowledged and is lost" in breach.reason for breach in breaches)
+
+
+def test_what_comes_through_a_stale_entry_of_another_queue_moves_the_group_on() -> None:
+    plan = "at 88694ms: crash broker-a for 928ms; at 120029ms: power_off broker-a for 1192ms"
+    trial = Trial("slave-reads", 3068, plan=plan_from_text(plan))
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert [rule.excused[STALE] for rule in trial.rules if isinstance(rule, InOrder)] == [1]
 
 
 def test_an_owner_that_hangs_outlives_its_lock() -> None:

@@ -16,10 +16,13 @@ from mqlab.explore.rules_of_pop import (
     LONE_ACKS,
     NO_RECORD,
     ORDER_FORGOTTEN,
+    REVIVER_AHEAD,
     SAME_MILLISECOND,
     TWO_CHECK_POINTS,
     AckedStaysAway,
+    NothingUnackedIsLost,
     RevivedInTime,
+    ReviversKeepUp,
 )
 from mqlab.explore.rules_of_storing import UNFLUSHED, NothingUnsentIsDelivered
 from mqlab.explore.rules_of_timers import GIVEN_UP
@@ -49,6 +52,14 @@ def test_an_exception_is_needed_and_covers_all(exception: str, scenario: str, se
     outcome = Trial(scenario, seed, plan=plan_from_text(plan) if plan else ()).outcome
     assert outcome.passed, outcome.breaches[0]
     assert exception in outcome.excused
+
+
+def test_a_reviver_that_is_ahead_of_its_queue_passes_what_is_stored_next() -> None:
+    plan = "at 147112ms: power_off broker-a for 1838ms; at 150100ms: freeze consumer-2 for 90s"
+    trial = Trial("slave-reads", 670, plan=plan_from_text(plan))
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    needed = {type(rule) for rule in trial.rules if REVIVER_AHEAD in rule.excused}
+    assert needed == {NothingUnackedIsLost, ReviversKeepUp}
 
 
 TWO_CUTS = "at 8s: power_off broker-a for 1s; at 20s: power_off broker-a for 2s"

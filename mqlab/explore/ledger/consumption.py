@@ -39,6 +39,10 @@ class ConsumptionBook:
         """
         self.corrected: dict[tuple[str, str, str, int], int] = {}
         """(reader, broker, topic, queue id) -> the highest offset that a reader was told, since its own was illegal."""
+        self.misled: dict[tuple[str, str, str, int], int] = {}
+        """(reader, broker, topic, queue id) -> the offset behind the highest that a message of another queue had, which
+        a reader got through an entry that a loss of power has left in this one.
+        """
         self.delivered: dict[Delivery, int] = {}
         self.done: dict[Delivery, int] = {}
         """The deliveries that count as consumed, with how often the message had been tried then."""
@@ -93,12 +97,15 @@ class ConsumptionBook:
         self.pulled_from = {key: offset for key, offset in self.pulled_from.items() if key[1] != row[NODE]}
 
     def _consume_started(self, row: Row) -> None:
-        group, _, broker_name, queue_id, queue_offset, msg_id, _, tries = row[FIRST_FIELD:]
+        group, topic, broker_name, queue_id, queue_offset, msg_id, _, tries = row[FIRST_FIELD:]
         broker = self._names.broker_of(broker_name)
         msg_id = self._whole_id(broker, row, msg_id)
         delivery = (self._names.reader_of(group, row[NODE]), broker, queue_id, queue_offset, msg_id)
         self.delivered[delivery] = max(tries, self.delivered.get(delivery, 0))
         self._tries_of[(row[NODE], *delivery[1:])] = tries
+        if self._stores.is_of_another_queue(Place(broker, topic, queue_id, queue_offset), msg_id):
+            queue = (delivery[0], broker, topic, queue_id)
+            self.misled[queue] = max(queue_offset + 1, self.misled.get(queue, 0))
 
     def _consume_finished(self, row: Row) -> None:
         group, _, broker_name, queue_id, queue_offset, msg_id, status, _ = row[FIRST_FIELD:]
