@@ -18,7 +18,9 @@ STALE_TEXT = (
     "has grown over their offsets: they point to other messages or to none, and messages in front of them that come "
     "later get no entry. A file whose only page was lost is cut to one entry of zeros; the next restart does not see "
     "that one, and the queue moves up. Recovery reads the last three files of a queue, up to the first blank entry: "
-    "when that is the first of all, it takes the queue to be sound, and keeps what lies in front of these files."
+    "when that is the first of all, it takes the queue to be sound, and keeps what lies in front of these files. A "
+    "broker that judges conditions fails where such an entry points to no whole record, and who reads by one stands "
+    "there for good."
 )
 
 
