@@ -150,8 +150,8 @@ class ExtendedConsumeQueue(ConsumeQueue):
     power has taken are not missed: an entry that outlived its unit names, later, the unit of another message, and who
     reads by tags may never see its message.
 
-    Differs from RocketMQ: such an entry may also name the midst of a unit, and what stands there may call the bits
-    longer than all that is written. Here they end where the file does; there the reading ends with a
+    Differs from RocketMQ: an entry that outlived its unit may name the midst of another one, and what stands there may
+    call its bits longer than all that is written. Here they end where the file does; there the reading ends with a
     BufferUnderflowException, and so do the pulls of this queue, until enough units were written behind it.
     """
 
