@@ -57,6 +57,21 @@ class Case:
             return False
         return is_torn(broker.store, kept.commit_log_offset, kept.size)
 
+    def has_unit_of_another(self, place: Place) -> bool:
+        """Does the entry at this place name the unit of another message, since a loss of power has taken its own?"""
+        stores = self.ledger.stores
+        broker = self.ledger.names.broker(place.broker)
+        if broker is None or not broker.is_up() or place.broker not in stores.processes.power_lost_us:
+            return False
+        queue = broker.store.find_consume_queue(place.topic, place.queue_id)
+        entry = queue.get(place.queue_offset) if queue is not None else None
+        unit = entry.ext if entry is not None else None
+        message = broker.store.look_message_by_offset(entry.pos) if entry is not None else None
+        if unit is None or message is None:
+            return False
+        tags_code = stores.tags.get(place, unit.tags_code)
+        return (unit.msg_store_time, unit.tags_code) != (message.store_timestamp, tags_code)
+
     def broker(self, name: str) -> BrokerProcess:
         """The broker whose process has this name."""
         return next(broker for broker in self.lab.brokers if broker.name == name)

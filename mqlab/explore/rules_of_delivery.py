@@ -28,6 +28,13 @@ SKIPPED_TEXT = (
     "A consumer whose offset lies outside of the queue, as after a loss of power, goes on from the one that it is "
     "told, and gives up all that it had cached of the queue: what its listener had not finished is passed over."
 )
+OTHER_UNIT = "a unit of another message"
+OTHER_UNIT_TEXT = (
+    "With enableConsumeQueueExt the entry of a message names a unit, with its tag and the bits of the filters that it "
+    "has passed. Entries may be on the disk before their units are. When the machine then loses power, nobody misses "
+    "the units, and others are written in their places: a message is judged by what is known of another one, and who "
+    "reads by a tag or a condition may never get it."
+)
 NOT_WAITED_FOR = "a copy that nobody waits for"
 NOT_WAITED_FOR_TEXT = (
     "A broker stores the copies of messages that were given back or delayed without waiting for the flush, also with "
@@ -46,7 +53,7 @@ class CommittedIsConsumed(Rule):
     kinds = ("OffsetCommitted", "OffsetPersisted")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         USED_TWICE: USED_TWICE_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, SKIPPED: SKIPPED_TEXT,
-        TORN: TORN_TEXT,
+        TORN: TORN_TEXT, OTHER_UNIT: OTHER_UNIT_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -99,6 +106,8 @@ class CommittedIsConsumed(Rule):
             self.excuse(STALE)
         elif reader.is_choosy(place.topic) and self.case.is_torn(place):
             self.excuse(TORN)
+        elif reader.is_choosy(place.topic) and self.case.has_unit_of_another(place):
+            self.excuse(OTHER_UNIT)
         else:
             what = "where no message was stored" if kept is None else "which nobody has consumed"
             self.found(record.row, f"{reader.name} committed an offset behind {place}, {what}")
@@ -114,7 +123,7 @@ class StoredIsDelivered(Rule):
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         USED_TWICE: USED_TWICE_TEXT, NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT,
-        SKIPPED: SKIPPED_TEXT, TORN: TORN_TEXT,
+        SKIPPED: SKIPPED_TEXT, TORN: TORN_TEXT, OTHER_UNIT: OTHER_UNIT_TEXT,
     }  # fmt: skip
 
     def at_end(self) -> None:
@@ -186,6 +195,8 @@ class StoredIsDelivered(Rule):
             self.excuse(STALE)
         elif reader.is_choosy(place.topic) and self.case.is_torn(place):
             self.excuse(TORN)
+        elif reader.is_choosy(place.topic) and self.case.has_unit_of_another(place):
+            self.excuse(OTHER_UNIT)
         else:
             self.found(kept.row, f"message {kept.unique_key} at {place} was never delivered to {reader.name}")
 

@@ -10,6 +10,8 @@ from mqlab.explore.readers import Reader, progress, readers_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
+from mqlab.protocol.errors import RecordError
+from mqlab.protocol.record import decode_record
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, retry_topic
 
 if TYPE_CHECKING:
@@ -42,8 +44,8 @@ class EverythingSettles(Rule):
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._standing: dict[Place, None] = {}
-        """Where orderly readers stand for ever."""
+        self._standing: dict[tuple[str, Place], str] = {}
+        """Where readers stand for ever, and why."""
 
     def at_end(self) -> None:
         """Say what is left."""
@@ -52,8 +54,8 @@ class EverythingSettles(Rule):
         self._standing.clear()
         for text in self.left_over(overdue=True):
             self.found(None, f"in the end, with nothing going wrong any more, {text}")
-        for _ in self._standing:
-            self.excuse(AGAIN_WITHOUT_END)
+        for reason in self._standing.values():
+            self.excuse(reason)
         for broker in self.case.lab.masters:
             stands = standing(self.case.ledger.stores, broker)
             if stands is not None:
@@ -126,14 +128,36 @@ class EverythingSettles(Rule):
             if topic in reader.topics or topic == retry_topic(reader.group):
                 at = progress(self.case.lab, reader, broker, topic, queue_id)
                 place = Place(broker, topic, queue_id, at)
-                if at < end and self._comes_without_end(reader, place):
-                    self._standing[place] = None
+                reason = self._stands_for_good(reader, place, end) if at < end else ""
+                if reason:
+                    self._standing[reader.name, place] = reason
                 elif at < end:
                     yield f"{reader.name} stands at offset {at} of {end} in {broker} {topic} queue {queue_id}"
 
     def _is_early(self, broker: BrokerProcess, place: Place) -> bool:
         """Is this parked message not due yet? The entry of its queue holds its time, in ms, as its tags code."""
         return self.case.ledger.stores.tags.get(place, 0) > broker.node.now_ms() - LATE_MS
+
+    def _stands_for_good(self, reader: Reader, place: Place, end: int) -> str:
+        """Why a reader gets no further in a queue, as far as RocketMQ's does not either; "" where it does."""
+        if self._comes_without_end(reader, place):
+            return AGAIN_WITHOUT_END
+        ahead = (place._replace(queue_offset=offset) for offset in range(place.queue_offset, end))
+        return STALE if place.topic in reader.conditions and any(map(self._cannot_be_judged, ahead)) else ""
+
+    def _cannot_be_judged(self, place: Place) -> bool:
+        """Does a stale entry point to no whole record, so that the broker fails when it looks for properties there?"""
+        store = self.case.broker(place.broker).store
+        queue = store.find_consume_queue(place.topic, place.queue_id)
+        entry = queue.get(place.queue_offset) if queue is not None else None
+        data = store.commit_log.get_message(entry.pos, entry.size) if entry is not None else None
+        if data is None or not self.case.is_stale(place):
+            return False
+        try:
+            decode_record(data, decompress=False, read_body=False)
+        except RecordError:
+            return True
+        return False
 
     def _comes_without_end(self, reader: Reader, place: Place) -> bool:
         ledger = self.case.ledger

@@ -16,6 +16,7 @@ from mqlab.explore.rules_of_storing import (
     may_lose_the_unflushed,
 )
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.explore.stopped_timer import TORN, TORN_TEXT
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.topics import CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_HALF_TOPIC, is_system_topic
 from mqlab.trace.record import Record
@@ -29,6 +30,9 @@ own; the rest is for a round that takes long.
 """
 
 COMMIT, ROLLBACK = "COMMIT_MESSAGE", "ROLLBACK_MESSAGE"
+
+STORED = ("PUT_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
+"""With any other status a half message lies nowhere, and its offsets mean nothing."""
 
 LOST_AGAIN = "half messages stored again without a flush"
 LOST_AGAIN_TEXT = (
@@ -149,7 +153,7 @@ class HalfMessagesEnd(Rule):
 
     kinds = ("TransactionEnded", "HalfMessageGivenUp", "HalfMessageHidden")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        LOST_AGAIN: LOST_AGAIN_TEXT, GAP: GAP_TEXT
+        LOST_AGAIN: LOST_AGAIN_TEXT, GAP: GAP_TEXT, TORN: TORN_TEXT
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -180,8 +184,19 @@ class HalfMessagesEnd(Rule):
                 self.excuse(GAP)
             elif key in stores.lost_keys and record.node in self.case.ledger.processes.power_lost_us:
                 self.excuse(LOST_AGAIN)
+            elif self._newest_is_torn(record.node, key):
+                self.excuse(TORN)
             else:
                 self.found(record.row, f"half message {key} is neither ended nor going to be asked about")
+
+    def _newest_is_torn(self, broker: str, key: str) -> bool:
+        """Has the copy that is to be asked about lost its properties? Those before it are done with."""
+        copies = [
+            place
+            for place, kept in self.case.ledger.stores.stored.items()
+            if kept.unique_key == key and place.broker == broker and place.topic == RMQ_SYS_TRANS_HALF_TOPIC
+        ]
+        return bool(copies) and self.case.is_torn(max(copies))
 
     def _checked_up_to(self, broker: str) -> int:
         offsets = self.case.broker(broker).running().consumer_offset_manager
@@ -253,7 +268,8 @@ class QuestionsAreCounted(Rule):
         if record.kind == "BrokerStarted":
             self._times = {key: times for key, times in self._times.items() if key[0] != record.node}
         elif record.kind == "HalfMessageHidden":
-            self._times[record.node, record.half_offset] = 0
+            if record.status in STORED:
+                self._times[record.node, record.half_offset] = 0
         else:
             before = self._times.get((record.node, record.half_offset))
             if before is not None and record.check_times != before + 1:
@@ -285,11 +301,8 @@ class QuestionsComeAtTheirTime(Rule):
         elif record.kind == "BrokerStarted":
             self._started_us[record.node] = record.ts_us
         elif record.kind == "HalfMessageHidden":
-            self._copied[record.node, record.half_offset] = record
-            message = self.case.broker(record.node).store.look_message_by_offset(record.log_offset)
-            own = message.properties.get(MessageConst.CHECK_IMMUNITY_TIME_IN_SECONDS) if message is not None else None
-            if own is not None and own.isdigit():
-                self._own_ms[record.unique_key] = int(own) * 1_000
+            if record.status in STORED:
+                self._hidden(record)
         elif record.kind == "HalfMessageStoredAgain":
             self._copied[record.node, record.new_half_offset] = record
         elif not self._drifted and record.unique_key in self.case.ledger.sends.attempted:
@@ -298,6 +311,13 @@ class QuestionsComeAtTheirTime(Rule):
             age_ms = (record.ts_us - self.case.ledger.sends.attempted[record.unique_key]) // 1_000
             if age_ms < immune_ms:
                 self.found(record.row, f"a half message that is {age_ms} ms old is immune for {immune_ms} ms")
+
+    def _hidden(self, record: Record) -> None:
+        self._copied[record.node, record.half_offset] = record
+        message = self.case.broker(record.node).store.look_message_by_offset(record.log_offset)
+        own = message.properties.get(MessageConst.CHECK_IMMUNITY_TIME_IN_SECONDS) if message is not None else None
+        if own is not None and own.isdigit():
+            self._own_ms[record.unique_key] = int(own) * 1_000
 
     def at_end(self) -> None:
         """Look for what waits and should have been asked about."""

@@ -22,7 +22,7 @@ TORN_TEXT = (
     "record is gone, recovery takes it for whole, and its properties (id, keys, tags) are "
     "zeros, or those of a message that lay there before an earlier loss of power. The timer stops for good at a "
     "message that says no more where it belongs or when (timerSkipUnknownError is off), and a reviver at one of its "
-    "queue that it cannot read."
+    "queue that it cannot read. About a half message without its properties nobody is asked."
 )
 WHEEL_AHEAD = "a wheel that knows more than the log"
 WHEEL_AHEAD_TEXT = (

@@ -149,6 +149,10 @@ class ExtendedConsumeQueue(ConsumeQueue):
     one more unit, which nobody reads, and units of entries that are cut off stay. And as there the units that a loss of
     power has taken are not missed: an entry that outlived its unit names, later, the unit of another message, and who
     reads by tags may never see its message.
+
+    Differs from RocketMQ: an entry that outlived its unit may name the midst of another one, and what stands there may
+    call its bits longer than all that is written. Here they end where the file does; there the reading ends with a
+    BufferUnderflowException, and so do the pulls of this queue, until enough units were written behind it.
     """
 
     __slots__ = ("ext",)

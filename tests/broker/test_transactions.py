@@ -260,6 +260,25 @@ def test_producers_of_the_group_are_asked_in_turn(bank: Cluster) -> None:
     assert producers[0].call(RequestCode.END_TRANSACTION, answer).code == ResponseCode.SUCCESS
 
 
+@pytest.mark.parametrize("own", [{}, {"CHECK_IMMUNITY_TIME_IN_SECONDS": "29"}])
+@pytest.mark.parametrize(("born_at_ms", "round_took_ms"), [(1_099, 0), (1_100, 1_000)])
+def test_a_half_message_whose_immunity_ends_at_the_millisecond_of_a_round_is_asked_about_in_it(
+    own: dict[str, str], born_at_ms: int, round_took_ms: int
+) -> None:
+    """The round comes at 30,100 ms. Who is older than 29 s is asked about at once, who is as old a second later, when
+    the round has found that there are no more op messages.
+    """
+    cluster = Cluster(transaction_time_out=100_000 if own else 29_000)
+    cluster.topic("T")
+    client = cluster.client()
+    cluster.run(born_at_ms - client.node.now_ms() % 10_000)
+    prepare(client, **own)
+    cluster.run(32_000)
+    (ended,) = cluster.seen("TransactionRoundEnded")
+    assert (ended["messages"], ended["took_ms"]) == (1, round_took_ms)
+    assert len(cluster.seen("TransactionChecked")) == 1
+
+
 def test_with_nobody_to_ask_the_count_goes_on_until_the_message_is_put_aside() -> None:
     cluster = Cluster(transaction_check_max=2)
     cluster.topic("T")

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from mqlab import Lab, Message
+from mqlab.broker.filter.property_message_filter import PropertyMessageFilter
+from mqlab.broker.transaction.half_messages import HalfMessages
 from mqlab.client import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageListenerOrderly
 from mqlab.client.consumer.process_queue import ProcessQueue
 from mqlab.explore import RULES, Outcome, Trial, plan_from_text
-from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, SKIPPED, USED_TWICE
+from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, OTHER_UNIT, SKIPPED, USED_TWICE
 from mqlab.explore.rules_of_leftovers import GHOST
 from mqlab.explore.rules_of_offsets import BEHIND, ILLEGAL, LATE_ANSWER, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
 from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER, TAKEN_AT_THE_END, InOrder
@@ -23,12 +25,21 @@ from mqlab.explore.rules_of_storing import DELETED, GAP, PUSHED, UNFLUSHED, Ackn
 from mqlab.explore.rules_of_time import GHOST_BROKER
 from mqlab.explore.stale_entries import STALE
 from mqlab.explore.stopped_timer import TORN
+from mqlab.protocol.errors import RecordError
 from mqlab.protocol.message import MessageExt
+from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC
 from mqlab.scenarios import Scenario, add
 from mqlab.scenarios.registry import _SCENARIOS
 from mqlab.store import readable_store
 from mqlab.store.consume_queue import ConsumeQueue
 from mqlab.store.dispatch_request import DispatchRequest
+
+TORN_HALF = "at 68923ms: power_off broker-a for 103560ms"
+OTHER_TAGS = (
+    "at 423ms: freeze broker-a for 7061ms; at 521ms: fill_disk broker-a by 5652 for 11962ms; "
+    "at 11798ms: power_off broker-a for 3940ms"
+)
+NO_RECORD = "at 2831ms: power_off broker-a for 453ms; at 6109ms: power_off broker-a for 1518ms"
 
 
 def first_with(name: str, scenario: str, plan: tuple[str, ...], seeds: int, **parameters: Any) -> Outcome:
@@ -99,6 +110,34 @@ def test_an_orderly_consumer_may_skip_what_it_had_cached() -> None:
 
 def test_a_torn_half_message_is_asked_of_nobody() -> None:
     assert excused("bank-transfers", 157, "at 14016ms: power_off broker-a for 1454ms")
+
+
+def test_a_half_message_whose_newest_copy_is_torn_is_never_asked_about_again() -> None:
+    assert excused("bank-transfers", 314, TORN_HALF)[TORN] == 1
+
+
+def test_a_half_message_that_the_disk_refuses_is_not_taken_for_the_one_at_offset_0() -> None:
+    """That one says of itself that it is immune for 18 s; the one that is sent again to another broker does not."""
+    assert excused("bank-transfers", 296, "at 556ms: fill_disk broker-a by 10794 for 20351ms")
+
+
+@pytest.mark.parametrize(
+    ("seed", "plan"),
+    [
+        (470, OTHER_TAGS),
+        (899, "at 455ms: cut consumer-3 > broker-a for 134963ms; at 3427ms: disconnect broker-a | producer-1; "
+              "at 5940ms: hang_disk broker-a for 162ms; at 15810ms: power_off broker-a for 7593ms"),
+    ],
+)  # fmt: skip
+def test_an_entry_that_outlived_its_unit_may_hide_its_message(seed: int, plan: str) -> None:
+    assert excused("sql-filters", seed, plan)[OTHER_UNIT] > 0
+
+
+def test_a_broker_cannot_judge_a_stale_entry_that_points_to_no_record() -> None:
+    outcome = Trial("sql-filters", 533, plan=plan_from_text(NO_RECORD)).outcome
+    assert outcome.passed
+    assert outcome.excused[STALE] > 0
+    assert outcome.now_ms < 100_000, "exploration does not wait for whom nothing helps"
 
 
 def test_after_a_power_loss_and_one_more_restart_a_queue_has_entries_of_other_messages() -> None:
@@ -246,6 +285,46 @@ def test_a_message_that_is_lost_later_in_the_same_queue_is_not_excused(
     monkeypatch.setattr(ConsumeQueue, "put", put_all_but_one)
     breaches = Trial(scenario, seed, parameters, plan).outcome.breaches
     assert any("was acknowledged, and no broker has it" in breach.reason for breach in breaches)
+
+
+def test_a_half_message_that_is_whole_and_passed_over_is_not_excused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that notes two more than it has come to passes the copies over that it has just made."""
+    commit = HalfMessages.commit
+
+    def commit_too_much(half_messages: HalfMessages, topic: str, offset: int) -> None:
+        commit(half_messages, topic, offset + 2 * (topic == RMQ_SYS_TRANS_HALF_TOPIC))
+
+    monkeypatch.setattr(HalfMessages, "commit", commit_too_much)
+    outcome = Trial("bank-transfers", 314, plan=plan_from_text(TORN_HALF)).outcome
+    assert any("neither ended nor going to be asked about" in breach.reason for breach in outcome.breaches)
+
+
+def test_a_message_with_its_own_unit_is_not_excused(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_message = ProcessQueue.put_message
+
+    def put_all_but_one(queue: ProcessQueue, messages: list[MessageExt]) -> bool:
+        messages[:] = [m for m in messages if (m.queue_id, m.queue_offset) != (0, 0)]
+        return put_message(queue, messages)
+
+    monkeypatch.setattr(ProcessQueue, "put_message", put_all_but_one)
+    reasons = [breach.reason for breach in Trial("sql-filters", 470, plan=plan_from_text(OTHER_TAGS)).outcome.breaches]
+    missed = "broker-a Orders queue 0 offset 0, which nobody has consumed"
+    assert f"paid-orders committed an offset behind {missed}" in reasons
+
+
+def test_a_broker_that_cannot_judge_a_whole_record_is_not_excused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker fails over what one group asks for, and no entry of this world is stale."""
+    judge = PropertyMessageFilter.is_matched_by_commit_log
+
+    def judge_or_fail(judging: PropertyMessageFilter, record: bytes) -> bool:
+        if judging._group == "late":
+            raise RecordError(0, "it is not read")
+        return judge(judging, record)
+
+    monkeypatch.setattr(PropertyMessageFilter, "is_matched_by_commit_log", judge_or_fail)
+    outcome = Trial("sql-filters", 533, plan=plan_from_text("at 2831ms: power_off broker-a for 453ms")).outcome
+    assert any("late stands at offset 0" in breach.reason for breach in outcome.breaches)
+    assert STALE not in outcome.excused
 
 
 # -- worlds made for one exception ------------------------------------------------------------------------------------

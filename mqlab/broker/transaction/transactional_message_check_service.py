@@ -141,10 +141,10 @@ class CheckRound:
             if own_immunity is not None:
                 seconds = number(own_immunity)
                 immune_ms = immune_ms if seconds == -1 else seconds * 1_000
-                if age_ms <= immune_ms and await self._put_off(half):
+                if age_ms < immune_ms and await self._put_off(half):
                     offset += 1
                     continue
-            elif 0 <= age_ms <= immune_ms:
+            elif 0 <= age_ms < immune_ms:
                 return offset
             if self._is_to_be_asked_about(age_ms, immune_ms):
                 if await self._store_again(half, offset):
