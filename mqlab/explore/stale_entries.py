@@ -20,9 +20,8 @@ STALE_TEXT = (
     "that one, and the queue moves up. Recovery reads the last three files of a queue, up to the first blank entry: "
     "when that is the first of all, it takes the queue to be sound, and keeps what lies in front of these files. A "
     "consumer that is given another message through such an entry commits the offset which that one has in its own "
-    "queue, and may so pass messages here that it never gets. A "
-    "broker that judges conditions fails where such an entry points to no whole record, and who reads by one stands "
-    "there for good."
+    "queue, and may so pass messages here that it never gets. A broker that judges conditions fails where such an "
+    "entry points to no whole record, and who reads by one stands there for good."
 )
 
 
