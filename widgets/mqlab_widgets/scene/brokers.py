@@ -15,7 +15,7 @@ from mqlab.protocol.topics import (
 )
 from mqlab_widgets.boards.stage_state import words_of_waiting
 from mqlab_widgets.scene.plan import HEAD, LINE, Card, Row
-from mqlab_widgets.scene.queues import MOST_OWNERS, RING, RINGS, SIZES, clocks, put_queue, rings
+from mqlab_widgets.scene.queues import MOST_OWNERS, RING, RINGS, SIZES, Size, clocks, put_queue, rings
 from mqlab_widgets.scene.style import CHARACTER, first_that_fits
 from mqlab_widgets.scene.tokens import sliding, token
 
@@ -40,6 +40,8 @@ HANDS = {TIMER_TOPIC: "M0 -7V0L5 3", RMQ_SYS_TRANS_OP_HALF_TOPIC: "M-3.5 0.3L-1 
 """What is drawn before a line, in a circle; for the others, an arrow that comes round."""
 IN_A_LINE = (TIMER_TOPIC, REVIVE, RMQ_SYS_TRANS_OP_HALF_TOPIC)
 """Topics of which a line is enough."""
+TO_READ = SIZES[:-3]
+"""The sizes in which every number is easy to read: what is said of copies makes way for them."""
 ANY_ROW = 26
 """Height of the row of pops that wait for any queue of a topic."""
 
@@ -62,8 +64,13 @@ def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
     queues = sum(len(strips) for strips in topics.values())
     popped = [topic for topic in topics if (card.name, topic) in board.pops]
     free = room - HEAD - LOG - 6 - (LINE if card.name in board.trouble else 0) - LINE * len(lined)
+    free -= ANY_ROW * len(popped)
+    titles = LINE * len(topics) if len(topics) > 1 else 0
     pair = board.pair_words(card.name)
-    free -= ANY_ROW * len(popped) + (LINE if pair else 0)
+    with_pair, without = (_size_of(queues, free - titles - line) for line in (LINE, 0))
+    if without in TO_READ and with_pair not in TO_READ:
+        pair = ()
+    free -= LINE if pair else 0
     if card.name in board.trouble:
         card.line(board.trouble[card.name], css="trouble")
     if pair:
@@ -72,8 +79,7 @@ def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
         card.line("no queue has a message yet")
     owners = max((len(strip.owners) for strips in topics.values() for strip in strips.values()), default=1)
     chips = min(max(1, owners), MOST_OWNERS)
-    titles = LINE * len(topics) if len(topics) > 1 else 0
-    size = next((size for size in SIZES if queues * size.row + titles <= free), None)
+    size = _size_of(queues, free - titles)
     held, woken = _by_queue(board.held, card), _by_queue(board.woken, card)
     if size is not None:
         for topic, strips in topics.items():
@@ -101,6 +107,11 @@ def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
     for topic, strips in lined.items():
         _behind(card, topic, strips)
     _log(board, card, look)
+
+
+def _size_of(queues: int, free: float) -> Size | None:
+    """The largest size in which so many queues fit into this room; None when none fits."""
+    return next((size for size in SIZES if queues * size.row <= free), None)
 
 
 def _by_queue(pulls: dict[str, dict[tuple[int, str], Held]], card: Card) -> dict[tuple[str, int], list[Held]]:

@@ -171,7 +171,7 @@ def _one(
         return Card(node, kind, min(150.0, (room.width - 12 * (places - 1)) / places), sheet)
     gap = _gap(board, kind)
     across = room.width if room.down else (room.width - gap * (places - 1)) / places
-    high = (room.height - gap * places) / places if room.down else room.height
+    high = (room.height - gap * (places - 1) - plan.GAP) / places if room.down else room.height
     card = Card(node, kind, across, sheet)
     state = board.states[node]
     note = {DOWN: "down", FROZEN: "frozen"}.get(state, board.groups.get(node, "") if kind == "consumer" else "")
