@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from playwright.sync_api import Browser, sync_playwright
 
 from mqlab.check import VERDICT_MIME
+from mqlab.check.bets import REVEAL_MIME, REVEALED_MIME
 from mqlab.labs.build import read_lab
 from mqlab.labs.notebook import make_notebook
 from mqlab.labs.project import Project
@@ -128,10 +129,13 @@ def _error(cell: dict[str, Any]) -> bool:
 
 
 def _texts(cell: dict[str, Any]) -> list[str]:
-    """What the outputs of a cell say, as text; those that are not compared anywhere are left out."""
+    """What the outputs of a cell say, as text; those that are not compared anywhere are left out, and so is what is said
+    of bets: it is told only to who has bet.
+    """
     if "nbval-ignore-output" in cell["metadata"].get("tags", ()):
         return []
-    return [output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell["outputs"]]
+    outputs = [output for output in cell["outputs"] if not {REVEAL_MIME, REVEALED_MIME} & output.get("data", {}).keys()]
+    return [output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs]
 
 
 if __name__ == "__main__":
