@@ -134,8 +134,9 @@ def _texts(cell: dict[str, Any]) -> list[str]:
     """
     if "nbval-ignore-output" in cell["metadata"].get("tags", ()):
         return []
-    outputs = [output for output in cell["outputs"] if not {REVEAL_MIME, REVEALED_MIME} & output.get("data", {}).keys()]
-    return [output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs]
+    shown = [(output, output.get("data", {})) for output in cell["outputs"]]
+    kept = [(output, data) for output, data in shown if not {REVEAL_MIME, REVEALED_MIME} & data.keys()]
+    return [output.get("text") or data.get("text/plain", "") for output, data in kept]
 
 
 if __name__ == "__main__":
