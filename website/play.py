@@ -129,8 +129,8 @@ def _error(cell: dict[str, Any]) -> bool:
 
 
 def _texts(cell: dict[str, Any]) -> list[str]:
-    """What the outputs of a cell say, as text; those that are not compared anywhere are left out, and so is what is said
-    of bets: it is told only to who has bet.
+    """What the outputs of a cell say, as text; those that are not compared anywhere are left out, and so is what is
+    said of bets: it is told only to who has bet.
     """
     if "nbval-ignore-output" in cell["metadata"].get("tags", ()):
         return []
