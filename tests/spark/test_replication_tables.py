@@ -24,7 +24,7 @@ def pairs() -> Worlds:
     return {
         **played("sync-replication", (0,)),
         **played("sync-replication", (1, 2), "crash", "freeze", "cut", "power_off", slave_hangs_s=0, master_down_s=0),
-        **played("sync-replication", (3,), "power_off", slave_hangs_s=0, master_down_s=0),
+        **played("sync-replication", (3, 7), "power_off", slave_hangs_s=0, master_down_s=0),
         **played("accident", (0,), what="power off"),
         **played("accident", (1,), what="network cut", size=9_000),
         **played("accident", (2,), what="disk lost"),
