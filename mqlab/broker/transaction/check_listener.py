@@ -50,8 +50,8 @@ class DefaultTransactionalMessageCheckListener:
         Java: org.apache.rocketmq.broker.transaction.AbstractTransactionalMessageCheckListener.sendCheckMessage.
         """
         group = half.properties.get(MessageConst.PRODUCER_GROUP, "")
-        record = self._as_its_producer_sent(half)
-        channel = self._broker.producer_manager.get_available_channel(group) if record else None
+        queue_id = _real_queue_id_of(half)
+        channel = self._broker.producer_manager.get_available_channel(group) if queue_id is not None else None
         if self._node.hooks.on:
             remote = channel.remote_address if channel is not None else ""
             self._node.hooks.emit(
@@ -59,7 +59,7 @@ class DefaultTransactionalMessageCheckListener:
                     real_topic_of(half), unique_key_of(half), group, half.queue_offset, check_times_of(half), remote
                 )
             )
-        if channel is None:
+        if channel is None or queue_id is None:
             return
         unique_key = half.properties.get(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
         header = CheckTransactionStateRequestHeader(
@@ -71,36 +71,12 @@ class DefaultTransactionalMessageCheckListener:
             create_message_id(half.store_host, half.commit_log_offset),
             self._broker.broker_config.broker_name,
         )
-        request = RemotingCommand.request(RequestCode.CHECK_TRANSACTION_STATE, header, record)
+        request = RemotingCommand.request(RequestCode.CHECK_TRANSACTION_STATE, header, _as_its_producer_sent(half, queue_id))
         try:
             self._broker.remoting_server.invoke_oneway(channel, request, CHECK_TIMEOUT_MS)
         except RemotingException:
             # The next round asks again, and perhaps another producer.
             return
-
-    @staticmethod
-    def _as_its_producer_sent(half: MessageExt) -> bytes:
-        """The record of a half message with the topic and the queue that it is meant for; empty if it says none."""
-        try:
-            queue_id = int(half.properties.get(MessageConst.REAL_QUEUE_ID, ""))
-        except ValueError:
-            return b""
-        return encode_record(
-            real_topic_of(half),
-            half.body,
-            encode_properties(half.properties, DECODED_MAP_CAPACITY),
-            queue_id,
-            half.queue_offset,
-            half.commit_log_offset,
-            half.store_timestamp,
-            half.born_timestamp,
-            half.born_host,
-            half.store_host,
-            half.flag,
-            half.sys_flag,
-            half.reconsume_times,
-            half.prepared_transaction_offset,
-        )
 
     async def resolve_discard_msg(self, half: MessageExt) -> None:
         """Put a half message into TRANS_CHECK_MAX_TIME_TOPIC; as in RocketMQ nobody looks at it again if that fails."""
@@ -130,3 +106,31 @@ class DefaultTransactionalMessageCheckListener:
                     real_topic_of(half), unique_key_of(half), half.queue_offset, check_times_of(half), result.is_ok
                 )
             )
+
+
+def _real_queue_id_of(half: MessageExt) -> int | None:
+    """The queue that a half message is meant for; None if it names none."""
+    try:
+        return int(half.properties.get(MessageConst.REAL_QUEUE_ID, ""))
+    except ValueError:
+        return None
+
+
+def _as_its_producer_sent(half: MessageExt, queue_id: int) -> bytes:
+    """The record of a half message with the topic and the queue that it is meant for."""
+    return encode_record(
+        real_topic_of(half),
+        half.body,
+        encode_properties(half.properties, DECODED_MAP_CAPACITY),
+        queue_id,
+        half.queue_offset,
+        half.commit_log_offset,
+        half.store_timestamp,
+        half.born_timestamp,
+        half.born_host,
+        half.store_host,
+        half.flag,
+        half.sys_flag,
+        half.reconsume_times,
+        half.prepared_transaction_offset,
+    )
