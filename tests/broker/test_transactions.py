@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.broker.transaction.check_listener import DefaultTransactionalMessageCheckListener
+from mqlab.broker.transaction.check_listener import as_its_producer_sent, real_queue_id_of
 from mqlab.broker.transaction.half_messages import committed, hide
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode, ResponseCode
@@ -444,4 +444,6 @@ def test_a_question_has_the_bytes_of_the_real_one() -> None:
     for frame in asked:
         body = base64.b64decode(frame["frame"])[-frame["bodyLength"] :]
         half = decode_record(body, decompress=False)
-        assert DefaultTransactionalMessageCheckListener._as_its_producer_sent(half) == body
+        queue_id = real_queue_id_of(half)
+        assert queue_id is not None
+        assert as_its_producer_sent(half, queue_id) == body

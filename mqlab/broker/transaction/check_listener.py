@@ -50,7 +50,7 @@ class DefaultTransactionalMessageCheckListener:
         Java: org.apache.rocketmq.broker.transaction.AbstractTransactionalMessageCheckListener.sendCheckMessage.
         """
         group = half.properties.get(MessageConst.PRODUCER_GROUP, "")
-        queue_id = _real_queue_id_of(half)
+        queue_id = real_queue_id_of(half)
         channel = self._broker.producer_manager.get_available_channel(group) if queue_id is not None else None
         if self._node.hooks.on:
             remote = channel.remote_address if channel is not None else ""
@@ -71,7 +71,8 @@ class DefaultTransactionalMessageCheckListener:
             create_message_id(half.store_host, half.commit_log_offset),
             self._broker.broker_config.broker_name,
         )
-        request = RemotingCommand.request(RequestCode.CHECK_TRANSACTION_STATE, header, _as_its_producer_sent(half, queue_id))
+        record = as_its_producer_sent(half, queue_id)
+        request = RemotingCommand.request(RequestCode.CHECK_TRANSACTION_STATE, header, record)
         try:
             self._broker.remoting_server.invoke_oneway(channel, request, CHECK_TIMEOUT_MS)
         except RemotingException:
@@ -108,7 +109,7 @@ class DefaultTransactionalMessageCheckListener:
             )
 
 
-def _real_queue_id_of(half: MessageExt) -> int | None:
+def real_queue_id_of(half: MessageExt) -> int | None:
     """The queue that a half message is meant for; None if it names none."""
     try:
         return int(half.properties.get(MessageConst.REAL_QUEUE_ID, ""))
@@ -116,7 +117,7 @@ def _real_queue_id_of(half: MessageExt) -> int | None:
         return None
 
 
-def _as_its_producer_sent(half: MessageExt, queue_id: int) -> bytes:
+def as_its_producer_sent(half: MessageExt, queue_id: int) -> bytes:
     """The record of a half message with the topic and the queue that it is meant for."""
     return encode_record(
         real_topic_of(half),
