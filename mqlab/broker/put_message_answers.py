@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.sim import Future
 from mqlab.store import MessageStoreConfig, PutMessageResult, PutMessageStatus
 from mqlab.store.put_message import PendingPut
-
-if TYPE_CHECKING:
-    from mqlab.store import DefaultMessageStore, MessageExtBrokerInner
 
 WhenPut = (
     RemotingCommand
@@ -83,12 +80,6 @@ def refusal(result: PutMessageResult, config: MessageStoreConfig, disk: str) -> 
         timer_congested=config.timer_congest_num_each_slot,
         timer_most=config.timer_congest_num_each_slot * 2,
     )
-
-
-async def put_and_wait(store: DefaultMessageStore, message: MessageExtBrokerInner) -> PutMessageResult:
-    """Store a message, and wait where the store answers only after a flush or when replicas have it."""
-    outcome = store.put_message(message)
-    return outcome if isinstance(outcome, PutMessageResult) else await outcome
 
 
 def answer_when_put(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.broker.errors import RequestError, rejected
-from mqlab.broker.put_message_answers import STORED_CODES, put_and_wait
+from mqlab.broker.put_message_answers import STORED_CODES
 from mqlab.broker.send_checks import check_message
 from mqlab.broker.send_message_processor import NO_BODY, answer_fields
 from mqlab.errors import RemotingException
@@ -143,7 +143,7 @@ class ReplyMessageProcessor(RequestProcessor):
 
     async def _store(self, reply: MessageExtBrokerInner, response: RemotingCommand) -> None:
         """Put a reply to the log, and its place into the answer; that it could not be stored changes no answer."""
-        result = await put_and_wait(self._broker.message_store, reply)
+        result = await self._broker.message_store.put_and_wait(reply)
         if result.status in STORED_CODES:
             response.header = SendMessageResponseHeader(result.msg_id, reply.queue_id, result.logics_offset)
             self._broker.stats.put_nums[reply.topic] += result.msg_num

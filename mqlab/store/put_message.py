@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 
 from mqlab.protocol.message import MessageExt
@@ -142,6 +143,10 @@ class PutMessageResult:
     def __repr__(self) -> str:
         where = f" at {self.wrote_offset}, queue offset {self.logics_offset}" if self.wrote_bytes else ""
         return f"<PutMessageResult {self.status.value}{where}{': ' + self.remark if self.remark else ''}>"
+
+
+Append = Callable[[MessageExtBrokerInner, int], PutMessageResult | Future[PutMessageResult]]
+"""Appends a message, or a batch, with this store time (ms since the epoch)."""
 
 
 class PendingPut(Future[PutMessageResult]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,15 +11,13 @@ from mqlab.store.put_message import MessageExtBrokerInner, PendingPut, PutMessag
 from mqlab.trace.events.store import PutHeldLock
 
 if TYPE_CHECKING:
+    from mqlab.store.put_message import Append
     from mqlab.store.writable_store import WritableStore
-
-Put = Callable[[MessageExtBrokerInner, int], PutMessageResult | Future[PutMessageResult]]
-"""Appends a message, or a batch, for which the lock was got at that time, ms."""
 
 
 class _Waiting(NamedTuple):
     message: MessageExtBrokerInner
-    put: Put
+    append: Append
     pending: PendingPut
 
 
@@ -40,10 +37,10 @@ class PutMessageLock:
         self.is_held = False
         """Does a put hold it, or will within this instant?"""
 
-    def put(self, message: MessageExtBrokerInner, put: Put) -> PendingPut:
-        """The result of `put` for this message, once the lock has been got and the bytes are written."""
+    def put(self, message: MessageExtBrokerInner, append: Append) -> PendingPut:
+        """The result of `append` for this message, once the lock has been got and the bytes are written."""
         pending = PendingPut()
-        self._waiting.append(_Waiting(message, put, pending))
+        self._waiting.append(_Waiting(message, append, pending))
         if not self.is_held:
             self.is_held = True
             self._store.node.spawn(self._serve(), "PutMessageLock")
@@ -53,11 +50,10 @@ class PutMessageLock:
         store = self._store
         log, node = store.commit_log, store.node
         while self._waiting:
-            message, put, pending = self._waiting.popleft()
-            begin_us, begin_ms = node.now_us(), node.now_ms()
-            log.begin_time_in_lock_ms = begin_ms
+            message, append, pending = self._waiting.popleft()
+            begin_us, log.begin_time_in_lock_ms = node.now_us(), node.now_ms()
             await store.disk.crawl()
-            outcome = put(message, begin_ms)
+            outcome = store.put_locked(message, append)
             log.begin_time_in_lock_ms = 0
             if node.hooks.on:
                 held_us = node.now_us() - begin_us

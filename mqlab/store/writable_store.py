@@ -16,7 +16,7 @@ from mqlab.store.errors import RecordTooLarge
 from mqlab.store.message_ext_encoder import encode_message, messages_of_batch
 from mqlab.store.message_store_config import SLAVE, MessageStoreConfig
 from mqlab.store.put_checks import TOPIC_MAX, check_batch, check_inner_batch, check_message, check_sizes, refused
-from mqlab.store.put_message import PUT_OK, MessageExtBrokerInner, PutMessageResult, PutMessageStatus
+from mqlab.store.put_message import PUT_OK, Append, MessageExtBrokerInner, PutMessageResult, PutMessageStatus
 from mqlab.store.readable_store import ReadableStore
 from mqlab.store.running_flags import NO_PUT, RunningFlags
 from mqlab.trace.events.store import MessageStored, PutRefused
@@ -74,15 +74,12 @@ class WritableStore(ReadableStore):
 
     # -- putting ----------------------------------------------------------------------------------------------------
 
-    def put_message(
-        self, message: MessageExtBrokerInner, locked_ms: int = 0
-    ) -> PutMessageResult | Future[PutMessageResult]:
+    def put_message(self, message: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
         """Store a message; a Future when the answer has to wait for a flush, or for the lock of a slow disk's log.
 
         The message gets its store time, queue offset and commit-log offset. What is not stored has a status that says
-        why. `locked_ms` is for who has waited for the lock: when it got it; the message was looked at before.
+        why.
         """
-        hooks = self.put_message_hooks
         if (
             self.is_shutdown
             or self.running_flags.bits & NO_PUT
@@ -90,21 +87,32 @@ class WritableStore(ReadableStore):
             or self.put_message_lock is not None
             or len(message.topic) > _SHORT_TOPIC
         ):
-            if not locked_ms:
-                refusal = self._unavailable() or check_message(message)
-            else:
-                refusal = refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, _SHUT_DOWN) if self.is_shutdown else None
+            refusal = self._unavailable() or check_message(message)
             if refusal is not None:
                 return self._refuse(message, refusal)
-            if locked_ms:
-                hooks = []
-            elif self.put_message_lock is not None:
-                refusal = self._ask_hooks(message)
-                return refusal or self.put_message_lock.put(message, self.put_message)
-        for hook in hooks:
+        for hook in self.put_message_hooks:
             refusal = hook(message)
             if refusal is not None:
                 return self._refuse(message, refusal)
+        if self.put_message_lock is not None:
+            return self.put_message_lock.put(message, self._append)
+        return self._append(message, self._now_ms())
+
+    async def put_and_wait(self, message: MessageExtBrokerInner) -> PutMessageResult:
+        """Store a message, and wait where the answer comes only after a flush or when replicas have it."""
+        outcome = self.put_message(message)
+        return outcome if isinstance(outcome, PutMessageResult) else await outcome
+
+    def put_locked(self, message: MessageExtBrokerInner, append: Append) -> PutMessageResult | Future[PutMessageResult]:
+        """Append what has waited for the lock, now that it is there; the store may have been shut down meanwhile."""
+        if self.is_shutdown:
+            return self._refuse(message, refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, _SHUT_DOWN))
+        return append(message, self.commit_log.begin_time_in_lock_ms)
+
+    def _append(
+        self, message: MessageExtBrokerInner, store_timestamp: int
+    ) -> PutMessageResult | Future[PutMessageResult]:
+        """Append a message that nothing speaks against, with this store time."""
         topic, body, sys_flag = message.topic, message.body, message.sys_flag
         key = topic, message.queue_id
         offsets = self.consume_queue_store.topic_queue_table
@@ -133,8 +141,6 @@ class WritableStore(ReadableStore):
         has_no_entry = sys_flag & _PREPARED
         if has_no_entry:
             queue_offset = 0
-        store_timestamp = locked_ms or self._now_ms()
-
         encode = partial(encode_message, message, properties, queue_offset, store_timestamp)
         try:
             wrote_offset, size = self.commit_log.append(encode, store_timestamp)
@@ -148,13 +154,6 @@ class WritableStore(ReadableStore):
             message,
             PutMessageResult(PUT_OK, wrote_offset, size, queue_offset, store_timestamp, message.store_host),
         )
-
-    def _ask_hooks(self, message: MessageExtBrokerInner) -> PutMessageResult | None:
-        for hook in self.put_message_hooks:
-            refusal = hook(message)
-            if refusal is not None:
-                return self._refuse(message, refusal)
-        return None
 
     def _announce(
         self,
@@ -193,20 +192,22 @@ class WritableStore(ReadableStore):
             unique_key = own.get("UNIQ_KEY", "")
             self.hooks.emit(MessageStored(topic, queue_id, queue_offset, commit_log_offset, size, unique_key))
 
-    def put_messages(
-        self, batch: MessageExtBrokerInner, locked_ms: int = 0
-    ) -> PutMessageResult | Future[PutMessageResult]:
+    def put_messages(self, batch: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
         """Store the messages of a batch body (CommitLog.putMessages), each as a record of its own with the batch's
         properties added.
 
-        If one of them does not fit in the file, all go to the next file. The result has the offsets of all. `locked_ms`
-        as with `put_message`.
+        If one of them does not fit in the file, all go to the next file. The result has the offsets of all.
         """
-        refusal = self._batch_refusal(batch) if not locked_ms or self.is_shutdown else None
+        refusal = self._unavailable() or check_message(batch) or check_batch(batch, self.config.max_message_size)
         if refusal is not None:
             return self._refuse(batch, refusal)
-        if self.put_message_lock is not None and not locked_ms:
-            return self.put_message_lock.put(batch, self.put_messages)
+        if self.put_message_lock is not None:
+            return self.put_message_lock.put(batch, self._append_batch)
+        return self._append_batch(batch, self._now_ms())
+
+    def _append_batch(
+        self, batch: MessageExtBrokerInner, store_timestamp: int
+    ) -> PutMessageResult | Future[PutMessageResult]:
         try:
             messages = messages_of_batch(batch)
         except RecordError as problem:
@@ -220,7 +221,6 @@ class WritableStore(ReadableStore):
         first = offsets.get(key, -1)
         if first < 0:
             first = self._first_offset(key)
-        store_timestamp = locked_ms or self._now_ms()
         records: list[bytes] = []
 
         def encode(commit_log_offset: int) -> bytes:
@@ -254,9 +254,6 @@ class WritableStore(ReadableStore):
                 tuple(message.commit_log_offset for message in messages),
             ),
         )
-
-    def _batch_refusal(self, batch: MessageExtBrokerInner) -> PutMessageResult | None:
-        return self._unavailable() or check_message(batch) or check_batch(batch, self.config.max_message_size)
 
     def _first_offset(self, key: tuple[str, int]) -> int:
         """The queue offset of the first message that this life of the process stores in a queue."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.errors import FAQ, RequestError
 from mqlab.broker.pop import revive_log
-from mqlab.broker.put_message_answers import put_and_wait
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.errors import ExtraInfoError
 from mqlab.protocol.extra_info import ReceiptHandle, parse_handle
@@ -81,7 +80,7 @@ def unlock_queue(broker: WholeBroker, topic: str, group: str, queue_id: int) -> 
 async def put_ack(broker: BrokerParts, ack: AckMsg, revive_qid: int, deliver_ms: int) -> None:
     """Write an ack to a revive queue, due at `deliver_ms`; one that cannot be written is lost, as in RocketMQ."""
     message = revive_log.ack_message(broker, ack, revive_qid, deliver_ms, unique_key=revive_log.ack_unique_key(ack))
-    result = await put_and_wait(broker.message_store, message)
+    result = await broker.message_store.put_and_wait(message)
     if not result.is_stored:
         emit_ack_lost(broker, ack, f"it was not stored: {result.status.value}")
     elif broker.node.hooks.on:

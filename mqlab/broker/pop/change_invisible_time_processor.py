@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from mqlab.broker.errors import RequestError, rejected
 from mqlab.broker.pop import revive_log
 from mqlab.broker.pop.ack_requests import check_queue, handle_in, lock_queue, put_ack, records_in_use, unlock_queue
-from mqlab.broker.put_message_answers import put_and_wait
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import ChangeInvisibleTimeRequestHeader, ChangeInvisibleTimeResponseHeader
@@ -104,7 +103,7 @@ class ChangeInvisibleTimeProcessor(RequestProcessor):
             queue_offset_diff=[0],
             broker_name=handle.broker_name,
         )
-        result = await put_and_wait(broker.message_store, revive_log.ck_message(broker, point, handle.revive_qid))
+        result = await broker.message_store.put_and_wait(revive_log.ck_message(broker, point, handle.revive_qid))
         place = (group, header.topic, header.queue_id, header.offset, now_ms)
         if not result.is_stored:
             if self._node.hooks.on:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.broker.pop import revive_log
-from mqlab.broker.put_message_answers import put_and_wait
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.pop_check_point import PopCheckPoint
@@ -68,4 +67,4 @@ class PopRollbackProcessor(RequestProcessor):
             broker_name=config.broker_name,
         )
         revive_qid = record.offset % config.revive_queue_num
-        await put_and_wait(self._broker.message_store, revive_log.ck_message(self._broker, point, revive_qid))
+        await self._broker.message_store.put_and_wait(revive_log.ck_message(self._broker, point, revive_qid))

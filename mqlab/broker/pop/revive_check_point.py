@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.pop import revive_log
 from mqlab.broker.pop.revive_message import ReviveMessage
-from mqlab.broker.put_message_answers import put_and_wait
 from mqlab.protocol.pop_check_point import PopCheckPoint
 from mqlab.protocol.topics import parse_normal_topic
 from mqlab.trace.events.pop import CheckPointPutAgain, CheckPointSettled, MessageNotRevived
@@ -82,7 +81,7 @@ class ReviveCheckPoint:
         if point.revive_time <= self._node.now_ms():
             again.invisible_time += CK_REWRITE_INTERVALS_S[min(times, len(CK_REWRITE_INTERVALS_S) - 1)] * 1_000
         message = revive_log.ck_message(self._broker, again, self._revive_qid)
-        result = await put_and_wait(self._broker.message_store, message)
+        result = await self._broker.message_store.put_and_wait(message)
         if not result.is_stored:
             self._emit_given_up(point, offset, f"its new check point was not stored: {result.status.value}")
         elif self._node.hooks.on:

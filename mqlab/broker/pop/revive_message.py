@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.broker.put_message_answers import put_and_wait
 from mqlab.protocol.errors import RecordError
 from mqlab.protocol.hashing import java_map_order
 from mqlab.protocol.message import MessageConst
@@ -78,7 +77,7 @@ class ReviveMessage:
             return ""
         copy = retry_copy(self.broker, original, ck.topic or "", ck.group or "", ck.pop_time)
         self.add_retry_topic_if_not_exist(copy.topic, ck.group or "")
-        result = await put_and_wait(self.broker.message_store, copy)
+        result = await self.broker.message_store.put_and_wait(copy)
         if not result.is_stored:
             return f"its copy was not stored: {result.status.value}"
         self.broker.pop.pop_inflight_message_counter.decrement_check_point(ck)

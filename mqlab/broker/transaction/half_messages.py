@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.broker.put_message_answers import put_and_wait
 from mqlab.protocol.errors import RecordError
 from mqlab.protocol.message import MessageConst, MessageExt
 from mqlab.protocol.properties import DECODED_MAP_CAPACITY, NEW_MAP_CAPACITY, encode_properties
@@ -77,7 +76,7 @@ class HalfMessages:
 
     async def put_and_wait(self, message: MessageExtBrokerInner) -> PutMessageResult:
         """Store a message and count it; a store that waits for a flush or for replicas is waited for."""
-        result = await put_and_wait(self._store, message)
+        result = await self._store.put_and_wait(message)
         if result.is_ok:
             self._broker.stats.put_nums[message.topic] += 1
         return result

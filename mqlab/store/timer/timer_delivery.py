@@ -154,8 +154,7 @@ class TimerDelivery:
             self._drop(due.topic, due.unique_key, "it came too late to recall another message")
             return True
         # With WAIT=false no put waits for a flush, but it may for the lock of a slow disk's log.
-        outcome = timer.message_store.put_message(message)
-        result = outcome if isinstance(outcome, PutMessageResult) else await outcome
+        result = await timer.message_store.put_and_wait(message)
         if result.is_ok:
             self._stored(due, result)
             return True

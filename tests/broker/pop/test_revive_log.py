@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from mqlab.broker.pop import revive_log
-from mqlab.broker.put_message_answers import put_and_wait
 from mqlab.protocol.pop_check_point import AckMsg, BatchAckMsg, PopCheckPoint
 from mqlab.sim import Future
 from mqlab.store import FlushDiskType, MessageExtBrokerInner
@@ -81,11 +80,11 @@ def test_what_is_due_already_is_the_same_record_byte_for_byte(broker: Any) -> No
 def test_a_put_answers_at_once_unless_a_flush_has_to_be_waited_for(make_cluster: Callable[..., Any]) -> None:
     broker = make_cluster(store={"flush_disk_type": FlushDiskType.ASYNC_FLUSH}).broker
     with pytest.raises(StopIteration) as end:
-        put_and_wait(broker.message_store, MessageExtBrokerInner("T", b"x")).send(None)
+        broker.message_store.put_and_wait(MessageExtBrokerInner("T", b"x")).send(None)
     assert end.value.value.is_ok
 
     broker = make_cluster(store={"flush_disk_type": FlushDiskType.SYNC_FLUSH}).broker
-    putting = put_and_wait(broker.message_store, MessageExtBrokerInner("T", b"x"))
+    putting = broker.message_store.put_and_wait(MessageExtBrokerInner("T", b"x"))
     waits_for = putting.send(None)
     assert isinstance(waits_for, Future)
     broker.message_store.services.answer_waiting()
