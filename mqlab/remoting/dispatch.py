@@ -127,7 +127,7 @@ class RemotingDispatch(RemotingCalls):
             else:
                 self.respond(channel, request, result)
         elif type(result) is Future:
-            result.add_done_callback(lambda future: self._answer_later(channel, request, future))
+            self._answer_when_done(channel, request, result)
         elif result is not None:
             return self._answer_coroutine(channel, request, result)  # type: ignore[arg-type]  # the only kind left
         return None

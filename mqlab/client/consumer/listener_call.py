@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import SimulationError
@@ -37,9 +38,10 @@ class ListenerCall:
             raise
         except Exception as error:  # noqa: BLE001  # whatever a listener raises is a failure
             self.error = error
-        if isinstance(said, Coroutine):
-            return self._wait(said)
-        return self.finish(said)
+        # Nearly every listener says a status, and asking that costs less than asking for a coroutine.
+        if isinstance(said, Enum) or not isinstance(said, Coroutine):
+            return self.finish(said)
+        return self._wait(said)
 
     async def _wait(self, listener: Coroutine[Any, Any, Any]) -> None:
         said: Any = None
