@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.remoting.available_channel import available_channel
 from mqlab.trace.events.broker import ClientExpired, ClientRegistered, ClientUnregistered
 
 if TYPE_CHECKING:
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from mqlab.sim import Node
 
 ROLE = "producer"
-AVAILABLE_CHANNEL_TRIES = 3
 
 
 class ProducerManager:
@@ -68,11 +68,7 @@ class ProducerManager:
         if not channels:
             return None
         self._asked += 1
-        for place in range(AVAILABLE_CHANNEL_TRIES):
-            channel = channels[(self._asked + place) % len(channels)]
-            if channel.is_active:
-                return channel
-        return None
+        return available_channel(channels, self._asked)
 
     def _leave(self, group: str, channel: Channel, reason: str) -> None:
         members = self.group_channel_table.get(group)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.proxy.grpc_client_channel import GrpcClientChannel
+from mqlab.remoting.available_channel import available_channel
 from mqlab.trace.events.proxy import ProxyClientLeft
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from mqlab.sim import Node, PeriodicTask
 
 SCAN_PERIOD_MS = 10_000
-AVAILABLE_CHANNEL_TRIES = 3
 
 Left = Callable[[str, str], None]
 """Called with group and client id when a client is no member of the group any more."""
@@ -76,17 +76,13 @@ class ClientManager:
     def available_producer(self, topic: str) -> GrpcClientChannel | None:
         """A producer of a topic that can be asked something, each in its turn; None when there is none.
 
-        Java: org.apache.rocketmq.broker.client.ProducerManager.getAvailableChannel, which looks at three of them.
+        Java: org.apache.rocketmq.broker.client.ProducerManager.getAvailableChannel.
         """
         channels = [self._channels[key.client_id] for key in self._producers if key.group == topic]
         if not channels:
             return None
         self._asked += 1
-        for place in range(AVAILABLE_CHANNEL_TRIES):
-            channel = channels[(self._asked + place) % len(channels)]
-            if channel.is_active:
-                return channel
-        return None
+        return available_channel(channels, self._asked)
 
     def is_consumer(self, group: str, client_id: str) -> bool:
         """Whether a client is a member of the group."""
