@@ -49,6 +49,11 @@ class _Play:
     def at(self, ms: float) -> None:
         self.pair.lab.world.run_to(max(self.pair.lab.world.now_us, self.start_us + round(ms * 1_000)))
 
+    def until_copied(self) -> None:
+        """The slave of the recording had all when its master was killed; how soon is a matter of its sender's nap."""
+        master, slave = (broker.running().message_store for broker in self.pair.lab.brokers)
+        self.pair.lab.run_until(lambda: slave.max_phy_offset == master.max_phy_offset, limit_ms=200)
+
     def note(self, client: str, message: Any) -> None:
         """A client has got a message."""
         now_ms = (self.pair.lab.world.now_us - self.start_us) / 1_000
@@ -128,6 +133,7 @@ def _played(way: str) -> Played:
             play.pair.producer.node.spawn(play.send(step["n"], step["topic"]), f"send {step['n']}")
         elif step["event"] == "signal":
             play.at(step["ms"])
+            play.until_copied()
             play.pair.master.crash()
         elif step["event"] == "route" and '"0"' in step["route"] and step["ms"] > 60_000:
             play.at(step["ms"] - 500)
@@ -216,6 +222,25 @@ def test_running_consumers_go_to_the_slave_with_their_next_poll_of_routes() -> N
     first = next(ms for ms, to in pulls if to == "slave-a")
     assert 101 < first <= 101 + 30_000 + 3_500
     assert {to for ms, to in pulls if first <= ms < 62_000} == {"slave-a"}
+
+
+def test_a_slave_that_has_all_holds_their_pulls_as_a_master_does() -> None:
+    """So nobody asks more often than the real ones did, give or take the one at each end of the time."""
+    played = _played("on")
+    ours = Counter(
+        (record.node, record.topic)
+        for record in played.pair.lab.history.find("PullRequested")
+        if DEAD_MS[0] <= (record.ts_us - played.start_us) / 1_000 <= DEAD_MS[1]
+    )
+    real = Counter(
+        (step["client"], step["fields"]["topic"])
+        for step in timeline("master-killed-consumers.slave-read-on")["steps"]
+        if step["event"] == "request" and step["code"] in (11, 361)
+        for ms in (step["ms"], *step.get("alsoAtMs", ()))
+        if isinstance(ms, int | float) and DEAD_MS[0] <= ms <= DEAD_MS[1]
+    )
+    assert {who for who, _ in real} == {"push", "lite", "ord", "late", "fail"}
+    assert {queue: count - ours[queue] for queue, count in real.items() if abs(count - ours[queue]) > 2} == {}
 
 
 @pytest.mark.parametrize("way", WAYS)
