@@ -43,6 +43,7 @@ QUICK: dict[int, tuple[str, int, type[Rule]]] = {
     85: ("slave-reads", 1, ReadersComeHome),
     86: ("slave-reads", 0, SlavesOnlyGive),
     90: ("sql-filters", 0, OnlySubscribedIsDelivered),
+    112: ("proxy-transactions", 2, EndsAreSaid),
 }
 """Number -> a scenario, a seed and the rule that find the mutant. Of 4, 9, 22, 37, 39 and 40 no other test knows."""
 
