@@ -36,6 +36,9 @@ from mqlab.store import readable_store
 from mqlab.store.consume_queue import ConsumeQueue
 from mqlab.store.dispatch_request import DispatchRequest
 
+from .broken.mutants import MUTANTS
+
+FULL_AT_FIRST = "at 556ms: fill_disk broker-a by 10794 for 20351ms"
 OF_BEFORE = "at 76960ms: power_off slave-a for 1647ms; at 96326ms: freeze slave-a for 55592ms"
 TORN_HALF = "at 68923ms: power_off broker-a for 103560ms"
 OTHER_TAGS = (
@@ -136,7 +139,7 @@ def test_a_half_message_whose_newest_copy_is_torn_is_never_asked_about_again() -
 
 def test_a_half_message_that_the_disk_refuses_is_not_taken_for_the_one_at_offset_0() -> None:
     """That one says of itself that it is immune for 18 s; the one that is sent again to another broker does not."""
-    assert excused("bank-transfers", 296, "at 556ms: fill_disk broker-a by 10794 for 20351ms") == {NOT_WRITTEN: 4}
+    assert excused("bank-transfers", 296, FULL_AT_FIRST) == {NOT_WRITTEN: 4}
 
 
 @pytest.mark.parametrize(
@@ -309,6 +312,14 @@ def test_a_half_message_that_is_whole_and_passed_over_is_not_excused(monkeypatch
     monkeypatch.setattr(HalfMessages, "commit", commit_too_much)
     outcome = Trial("bank-transfers", 314, plan=plan_from_text(TORN_HALF)).outcome
     assert any("neither ended nor going to be asked about" in breach.reason for breach in outcome.breaches)
+
+
+def test_an_end_that_is_lost_when_the_disk_has_room_is_not_excused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the ends that are written in one go only the last is: those of the full disk stay the only ones excused."""
+    next(mutant for mutant in MUTANTS if mutant.number == 67).apply(monkeypatch)
+    outcome = Trial("bank-transfers", 296, plan=plan_from_text(FULL_AT_FIRST)).outcome
+    assert any("is ended and asked about" in breach.reason for breach in outcome.breaches)
+    assert outcome.excused[NOT_WRITTEN] == 4
 
 
 def test_a_message_with_its_own_unit_is_not_excused(monkeypatch: pytest.MonkeyPatch) -> None:
