@@ -21,7 +21,7 @@ from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWN
 from mqlab.explore.rules_of_pop import LONE_ACKS
 from mqlab.explore.rules_of_queues import LATE_PULL
 from mqlab.explore.rules_of_replication import SHORTER
-from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
+from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER, EverythingSettles
 from mqlab.explore.rules_of_storing import DELETED, GAP, PUSHED, UNFLUSHED, AcknowledgedSurvives
 from mqlab.explore.rules_of_time import GHOST_BROKER
 from mqlab.explore.rules_of_transactions import LOST_AGAIN, NOT_WRITTEN
@@ -350,8 +350,7 @@ def test_who_notes_less_than_it_holds_is_not_excused_for_a_late_answer(monkeypat
     assert any(", and notes " in breach.reason for breach in outcome.breaches)
 
 
-def test_a_broker_that_cannot_judge_a_whole_record_is_not_excused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broker fails over what one group asks for, and no entry of this world is stale."""
+def brokers_fail_over_what_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     judge = PropertyMessageFilter.is_matched_by_commit_log
 
     def judge_or_fail(judging: PropertyMessageFilter, record: bytes) -> bool:
@@ -360,6 +359,22 @@ def test_a_broker_that_cannot_judge_a_whole_record_is_not_excused(monkeypatch: p
         return judge(judging, record)
 
     monkeypatch.setattr(PropertyMessageFilter, "is_matched_by_commit_log", judge_or_fail)
+
+
+def test_an_entry_that_no_pull_comes_to_does_not_excuse_who_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One pull brings 32 messages to a group that wants all of them."""
+    brokers_fail_over_what_is_late(monkeypatch)
+    parameters = {"also": "amount >= 0", "nameless": 0, "bit_maps": False, "queues": 1, "every_ms": 100}
+    for offset, passes in ((31, True), (32, False)):
+        monkeypatch.setattr(EverythingSettles, "_cannot_be_judged", lambda _, p, at=offset: p.queue_offset == at)
+        outcome = Trial("sql-filters", 0, parameters, ()).outcome
+        assert outcome.passed == passes
+        assert passes or any("late stands at offset 0" in breach.reason for breach in outcome.breaches)
+
+
+def test_a_broker_that_cannot_judge_a_whole_record_is_not_excused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker fails over what one group asks for, and no entry of this world is stale."""
+    brokers_fail_over_what_is_late(monkeypatch)
     outcome = Trial("sql-filters", 533, plan=plan_from_text("at 2831ms: power_off broker-a for 453ms")).outcome
     assert any("late stands at offset 0" in breach.reason for breach in outcome.breaches)
     assert STALE not in outcome.excused
