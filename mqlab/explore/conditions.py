@@ -28,13 +28,13 @@ class Condition:
         self._names = [word for word in words if word.upper() not in _WORDS]
         if not self._names or any(word.upper() in _OTHERS for word in words):
             raise LookupError(text)
-        self._text = text
+        self._question = f"SELECT ({text}) FROM m"  # noqa: S608  # a scenario's own condition
         self._known: dict[tuple[str | None, ...], bool] = {}
         self._messages = sqlite3.connect(":memory:", check_same_thread=False)
         columns = ", ".join(f'"{name}" NUMERIC' for name in self._names)
         try:
             self._messages.execute(f"CREATE TABLE m ({columns})")
-            self._messages.execute(f"SELECT ({text}) FROM m")  # noqa: S608  # a scenario's own condition
+            self._messages.execute(self._question)
         except sqlite3.Error as error:
             raise LookupError(text) from error
 
@@ -45,7 +45,7 @@ class Condition:
             run = self._messages.execute
             run("DELETE FROM m")
             run(f"INSERT INTO m VALUES ({', '.join('?' * len(values))})", values)  # noqa: S608  # question marks alone
-            self._known[values] = run(f"SELECT ({self._text}) FROM m").fetchone()[0] == 1  # noqa: S608  # as above
+            self._known[values] = run(self._question).fetchone()[0] == 1
         return self._known[values]
 
 

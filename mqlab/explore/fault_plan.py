@@ -21,7 +21,7 @@ Plan = tuple[str, ...]
 MOST_FAULTS = 4
 MOST_DELAY_MS = 3_000
 MOST_SLOW_MS = 2_000
-"""Two puts on such a disk are over the second from which the page cache counts as busy."""
+"""From a second on the page cache counts as busy: half of the slow disks are over it."""
 MOST_FREE_BYTES = 16_384
 """What a full disk may have left: it ends within a message, within a batch, or after some."""
 MOST_DRIFT_PPM = 50_000

@@ -21,6 +21,7 @@ from mqlab.trace.record import Record
 if TYPE_CHECKING:
     from mqlab.lab import Lab
     from mqlab.lab.processes import BrokerProcess
+    from mqlab.store import ReadableStore
 
 
 class Case:
@@ -50,27 +51,26 @@ class Case:
 
     def is_torn(self, place: Place) -> bool:
         """Has a loss of power taken the properties of the message that was stored at this place, its tag with them?"""
-        stores = self.ledger.stores
-        kept = stores.stored.get(place)
-        broker = self.ledger.names.broker(place.broker)
-        if kept is None or broker is None or not broker.is_up() or place.broker not in stores.processes.power_lost_us:
-            return False
-        return is_torn(broker.store, kept.commit_log_offset, kept.size)
+        kept, store = self.ledger.stores.stored.get(place), self._damaged_store(place.broker)
+        return kept is not None and store is not None and is_torn(store, kept.commit_log_offset, kept.size)
 
     def has_unit_of_another(self, place: Place) -> bool:
         """Does the entry at this place name the unit of another message, since a loss of power has taken its own?"""
-        stores = self.ledger.stores
-        broker = self.ledger.names.broker(place.broker)
-        if broker is None or not broker.is_up() or place.broker not in stores.processes.power_lost_us:
-            return False
-        queue = broker.store.find_consume_queue(place.topic, place.queue_id)
+        store = self._damaged_store(place.broker)
+        queue = store.find_consume_queue(place.topic, place.queue_id) if store is not None else None
         entry = queue.get(place.queue_offset) if queue is not None else None
-        unit = entry.ext if entry is not None else None
-        message = broker.store.look_message_by_offset(entry.pos) if entry is not None else None
-        if unit is None or message is None:
+        if store is None or entry is None or entry.ext is None:
             return False
-        tags_code = stores.tags.get(place, unit.tags_code)
-        return (unit.msg_store_time, unit.tags_code) != (message.store_timestamp, tags_code)
+        unit, message = entry.ext, store.look_message_by_offset(entry.pos)
+        tags_code = self.ledger.stores.tags.get(place, unit.tags_code)
+        return message is not None and (unit.msg_store_time, unit.tags_code) != (message.store_timestamp, tags_code)
+
+    def _damaged_store(self, name: str) -> ReadableStore | None:
+        """The store of a broker that has lost power and is up again; None for any other."""
+        broker = self.ledger.names.broker(name)
+        if broker is None or not broker.is_up() or name not in self.ledger.processes.power_lost_us:
+            return None
+        return broker.store
 
     def broker(self, name: str) -> BrokerProcess:
         """The broker whose process has this name."""

@@ -42,6 +42,20 @@ NOT_WAITED_FOR_TEXT = (
 )
 
 
+def why_never_given(case: Case, reader: Reader, place: Place) -> str:
+    """What explains that a reader was never given the message at this place, and has passed it; "" if nothing does."""
+    consumption = case.ledger.consumption
+    if place.queue_offset < consumption.corrected.get((reader.name, *place[:3]), 0):
+        return SKIPPED
+    if consumption.is_misled(reader.name, place):
+        return STALE
+    if reader.is_choosy(place.topic) and case.is_torn(place):
+        return TORN
+    if reader.is_choosy(place.topic) and case.has_unit_of_another(place):
+        return OTHER_UNIT
+    return ""
+
+
 class CommittedIsConsumed(Rule):
     """A committed offset never passes a message that no listener has consumed or given back.
 
@@ -100,14 +114,8 @@ class CommittedIsConsumed(Rule):
             self.excuse(GAP)
         elif self.case.is_stale(place):
             self.excuse(STALE)
-        elif place.queue_offset < ledger.consumption.corrected.get((reader.name, *place[:3]), 0):
-            self.excuse(SKIPPED)
-        elif place.queue_offset < ledger.consumption.misled.get((reader.name, *place[:3]), 0):
-            self.excuse(STALE)
-        elif reader.is_choosy(place.topic) and self.case.is_torn(place):
-            self.excuse(TORN)
-        elif reader.is_choosy(place.topic) and self.case.has_unit_of_another(place):
-            self.excuse(OTHER_UNIT)
+        elif reason := why_never_given(self.case, reader, place):
+            self.excuse(reason)
         else:
             what = "where no message was stored" if kept is None else "which nobody has consumed"
             self.found(record.row, f"{reader.name} committed an offset behind {place}, {what}")
@@ -189,14 +197,8 @@ class StoredIsDelivered(Rule):
             self.excuse(USED_TWICE)
         elif place in ledger.stores.gaps:
             self.excuse(GAP)
-        elif place.queue_offset < ledger.consumption.corrected.get((reader.name, *place[:3]), 0):
-            self.excuse(SKIPPED)
-        elif place.queue_offset < ledger.consumption.misled.get((reader.name, *place[:3]), 0):
-            self.excuse(STALE)
-        elif reader.is_choosy(place.topic) and self.case.is_torn(place):
-            self.excuse(TORN)
-        elif reader.is_choosy(place.topic) and self.case.has_unit_of_another(place):
-            self.excuse(OTHER_UNIT)
+        elif reason := why_never_given(self.case, reader, place):
+            self.excuse(reason)
         else:
             self.found(kept.row, f"message {kept.unique_key} at {place} was never delivered to {reader.name}")
 

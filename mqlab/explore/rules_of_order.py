@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from mqlab.explore.places import Place
 from mqlab.explore.readers import push_consumer_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import SKIPPED, SKIPPED_TEXT
@@ -54,11 +55,12 @@ class InOrder(Rule):
                 self._consumed[key] = max(consumed, record.queue_offset)
         elif record.queue_offset > consumed + 1:
             ledger = self.case.ledger
-            queue = (reader.name, ledger.names.broker_of(record.broker_name), record.topic, record.queue_id)
-            if record.queue_offset <= ledger.consumption.corrected.get(queue, 0):
+            broker = ledger.names.broker_of(record.broker_name)
+            place = Place(broker, record.topic, record.queue_id, record.queue_offset)
+            if record.queue_offset <= ledger.consumption.corrected.get((reader.name, *place[:3]), 0):
                 self.excuse(SKIPPED)
                 return
-            if record.queue_offset < ledger.consumption.misled.get(queue, 0):
+            if ledger.consumption.is_misled(reader.name, place):
                 self.excuse(STALE)
                 return
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"

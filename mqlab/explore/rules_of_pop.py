@@ -13,7 +13,15 @@ from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
-from mqlab.protocol.pop_check_point import ACK_TAG, ACK_TIME_INTERVAL_MS, BATCH_ACK_TAG, REVIVE_GROUP, revive_topic
+from mqlab.protocol.pop_check_point import (
+    ACK_TAG,
+    ACK_TIME_INTERVAL_MS,
+    BATCH_ACK_TAG,
+    CK_TAG,
+    REVIVE_GROUP,
+    PopCheckPoint,
+    revive_topic,
+)
 from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
 from mqlab.trace.record import TS_US, Record
 
@@ -117,14 +125,13 @@ class _PopRule(Rule):
 
     def never_read(self, behind: list[Place]) -> dict[Point, None]:
         """The check points among what lies behind a reviver's offset that it never reads."""
-        stored = self.case.ledger.stores.stored
+        contents = self.case.contents.found
         points: dict[Point, None] = {}
         for place in behind:
-            words = stored[place].unique_key.split("@") if self.is_never_read(place) else []
-            if words[-1:] == ["ck"]:
-                topic, queue_id, start_offset, group, pop_time = words[:5]
-                queue = Queue(place.broker, group, topic, int(queue_id))
-                points[Point(queue, int(start_offset), int(pop_time))] = None
+            if place in contents and contents[place].tags == CK_TAG and self.is_never_read(place):
+                made = PopCheckPoint.decode(contents[place].body)
+                queue = Queue(place.broker, made.group or "", made.topic or "", made.queue_id)
+                points[Point(queue, made.start_offset, made.pop_time)] = None
         return points
 
     def stands(self, broker: BrokerProcess, behind: list[Place]) -> str:

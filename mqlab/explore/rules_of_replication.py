@@ -69,10 +69,8 @@ def _first_difference(original: CommitLog, copy: CommitLog) -> int | None:
     return None
 
 
-class SafeIsCopied(Rule):
-    """A synchronous master answers SEND_OK only when as many brokers have the message as it is to wait for."""
-
-    kinds = ("ReplicaDataAppended", "SendSucceeded")
+class _CopyRule(Rule):
+    """A rule that knows what slaves have."""
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -80,11 +78,24 @@ class SafeIsCopied(Rule):
         """Slave -> how far its log has ever come."""
 
     def on_event(self, record: Record) -> None:
-        """Note what slaves have, and count the copies of what is acknowledged."""
+        """Note what a slave was seen to append, or judge what is said of it."""
         if record.kind == "ReplicaDataAppended":
             end = record.commit_log_offset + record.body_bytes
             self._ends[record.node] = max(end, self._ends.get(record.node, 0))
-            return
+        else:
+            self._judge(record)
+
+    def _judge(self, record: Record) -> None:
+        raise NotImplementedError
+
+
+class SafeIsCopied(_CopyRule):
+    """A synchronous master answers SEND_OK only when as many brokers have the message as it is to wait for."""
+
+    kinds = ("ReplicaDataAppended", "SendSucceeded")
+
+    def _judge(self, record: Record) -> None:
+        """Count the copies of what is acknowledged."""
         names = self.case.ledger.names
         place = Place(names.broker_of(record.broker_name), record.topic, record.queue_id, record.queue_offset)
         kept, wanted = self.case.ledger.stores.stored.get(place), self._wanted(place.broker)
@@ -104,24 +115,15 @@ class SafeIsCopied(Rule):
         return config.in_sync_replicas if config.broker_role is BrokerRole.SYNC_MASTER else 1
 
 
-class ReportsAreTrue(Rule):
+class ReportsAreTrue(_CopyRule):
     """A slave reports no more of the log than it has."""
 
     kinds = ("ReplicaDataAppended", "ReplicaAcked")
 
-    def __init__(self, case: Case) -> None:
-        super().__init__(case)
-        self._ends: dict[str, int] = {}
-        """Address of a slave -> how far its log has ever come."""
-
-    def on_event(self, record: Record) -> None:
+    def _judge(self, record: Record) -> None:
         """Compare a report with what the slave was seen to append."""
-        nodes = self.case.lab.world.nodes
-        if record.kind == "ReplicaDataAppended":
-            address, end = nodes[record.node].spec.ip, record.commit_log_offset + record.body_bytes
-            self._ends[address] = max(end, self._ends.get(address, 0))
-            return
-        has = self._ends.get(record.remote.partition(":")[0], 0)
+        slave = self.case.lab.world.network.node_at(record.remote)
+        has = self._ends.get(slave.name, 0) if slave is not None else 0
         if record.ack_offset > has:
             self.found(record.row, f"a slave that never had more than {has} bytes reports {record.ack_offset}")
 

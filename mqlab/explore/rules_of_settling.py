@@ -21,6 +21,8 @@ NO_MEMBER = "a group without members"
 AGAIN_WITHOUT_END = "an orderly listener that always fails"
 LATE_MS = 1_000
 """A parked message is delivered within 100 ms of its time, or within a second of its broker's start."""
+ONE_PULL = 32
+"""A broker that has found so many messages answers, and looks no further."""
 LEAST_TRIES = 10
 """A message that came so often by now comes for ever."""
 
@@ -142,8 +144,15 @@ class EverythingSettles(Rule):
         """Why a reader gets no further in a queue, as far as RocketMQ's does not either; "" where it does."""
         if self._comes_without_end(reader, place):
             return AGAIN_WITHOUT_END
-        ahead = (place._replace(queue_offset=offset) for offset in range(place.queue_offset, end))
-        return STALE if place.topic in reader.conditions and any(map(self._cannot_be_judged, ahead)) else ""
+        wanted = 0
+        for offset in range(place.queue_offset, end) if place.topic in reader.conditions else ():
+            ahead = place._replace(queue_offset=offset)
+            if self._cannot_be_judged(ahead):
+                return STALE
+            wanted += self.case.ledger.consumption.wants(reader, ahead)
+            if wanted == ONE_PULL:
+                break
+        return ""
 
     def _cannot_be_judged(self, place: Place) -> bool:
         """Does a stale entry point to no whole record, so that the broker fails when it looks for properties there?"""

@@ -105,7 +105,7 @@ class AcknowledgedSurvives(Rule):
             self._ends[record.node] = end
         names = self.case.ledger.names
         copies = [(slave, has) for slave, has in self._ends.items() if names.original_of(slave) == record.node]
-        self._recovered_to.update({slave: end for slave, _ in copies if slave != record.node})
+        self._recovered_to.update({slave: end for slave, _ in copies})
         seam = min((seam for seam in self._seams.get(record.node, []) if seam >= end), default=None)
         for msg_id, places in self._stored.items():
             kept = {at: size for at, size in places.items() if at[0] != record.node or at[1] < end}

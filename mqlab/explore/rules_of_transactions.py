@@ -219,7 +219,8 @@ class EndedIsLeftAlone(Rule):
         super().__init__(case)
         self._ended_us: dict[tuple[str, int], int] = {}
         """(broker, half offset) -> when it was told the end."""
-        self._refused: dict[str, None] = {}
+        self._refused_us: dict[str, list[int]] = {}
+        """Broker -> when its store refused an op message, or had no room for an entry."""
         self._hung: dict[str, None] = {}
         """Machines whose disks hang: there an end waits for the one that is being written."""
 
@@ -228,14 +229,11 @@ class EndedIsLeftAlone(Rule):
         if record.kind == "TransactionEnded":
             if record.code == 0 and record.local_state in (COMMIT, ROLLBACK) and record.node not in self._hung:
                 self._ended_us.setdefault((record.node, record.half_offset), record.ts_us)
-        elif record.kind == "TransactionOpWritten":
-            if record.op_offset < 0:
-                self._refused[record.node] = None
-        elif record.kind == "DispatchStalled":
-            self._refused[record.node] = None
+        elif record.kind == "DispatchStalled" or (record.kind == "TransactionOpWritten" and record.op_offset < 0):
+            self._refused_us.setdefault(record.node, []).append(record.ts_us)
         elif record.kind == "HalfMessageStoredAgain":
             self._asked(record)
-        else:
+        elif record.kind != "TransactionOpWritten":
             stopped = record.node if record.kind == "BrokerStarted" else record.target
             if record.kind == "DiskHung":
                 self._hung[stopped] = None
@@ -247,7 +245,7 @@ class EndedIsLeftAlone(Rule):
         ended_us = self._ended_us.get((record.node, record.half_offset), record.ts_us)
         if record.reason != "asked" or record.ts_us - ended_us <= WRITTEN_DOWN_US:
             return
-        if record.node in self._refused:
+        if any(0 <= us - ended_us <= WRITTEN_DOWN_US for us in self._refused_us.get(record.node, ())):
             self.excuse(NOT_WRITTEN)
         else:
             self.found(record.row, f"message {record.unique_key} is ended and asked about")

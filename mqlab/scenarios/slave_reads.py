@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SMALL_MEMORY_BYTES = 100_000
 """Of this a master takes 40 % to hold the newest messages: about 40 of 1,000 bytes."""
 BACKLOG_EVERY_MS = 20
+KILLED_MS = 20_000
 POPPED_TO = "popped-to"
 IN_ORDER_MS = 800
 """The most that the orderly reader takes for a message: it is still at the backlog when the master goes."""
@@ -82,13 +83,12 @@ async def slave_reads(
         else:
             consumer.register_message_listener(reader(consumer, 1_000))
         await consumer.start()
-    if away_s:
-        begin_ms = 20_000 if away == "killed" else 10_000 + lab.world.choose("the master stops", 25_000)
-        if away == "killed":
-            lab.faults(f"at {lab.now_ms + begin_ms:g}ms: crash broker-a for {away_s}s")
-        else:
-            master.node.spawn(shut_down(master, begin_ms), "maintenance")
-            lab.faults(f"at {lab.now_ms + begin_ms + away_s * 1_000:g}ms: restart broker-a")
+    if away_s and away == "killed":
+        lab.faults(f"at {lab.now_ms + KILLED_MS:g}ms: crash broker-a for {away_s}s")
+    elif away_s:
+        begin_ms = 10_000 + lab.world.choose("the master stops", 25_000)
+        master.node.spawn(shut_down(master, begin_ms), "maintenance")
+        lab.faults(f"at {lab.now_ms + begin_ms + away_s * 1_000:g}ms: restart broker-a")
 
 
 def _consumer(lab: Lab, group: str) -> DefaultMQPushConsumer:

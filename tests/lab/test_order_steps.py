@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -16,17 +17,28 @@ from mqlab.scenarios.registry import Scenario
 SEEDS = (1, 7, 23)
 
 
-def opened(lab: Lab, **settings: Any) -> Shop:
-    """A shop with one clerk, who has the queues by now."""
+def built(lab: Lab, opening: Awaitable[Shop]) -> Shop:
+    """The shop with which the lab is built."""
     found: list[Shop] = []
 
     async def build() -> None:
-        found.append(await open_shop(lab, queues=4))
-        await found[0].clerk("A", more_ms=60, **settings)
+        found.append(await opening)
 
     lab.finish_building(build())
-    lab.run_for(seconds=3)
     return found[0]
+
+
+def opened(lab: Lab, **settings: Any) -> Shop:
+    """A shop with one clerk, who has the queues by now."""
+
+    async def with_one_clerk() -> Shop:
+        shop = await open_shop(lab, queues=4)
+        await shop.clerk("A", more_ms=60, **settings)
+        return shop
+
+    shop = built(lab, with_one_clerk())
+    lab.run_for(seconds=3)
+    return shop
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -57,21 +69,11 @@ def test_a_selector_without_order_does_not() -> None:
     assert len(shop.book.out_of_step()) > 10
 
 
-def two(lab: Lab, **settings: Any) -> Shop:
-    found: list[Shop] = []
-
-    async def build() -> None:
-        found.append(await two_clerks(lab, **settings))
-
-    lab.finish_building(build())
-    return found[0]
-
-
 @pytest.mark.parametrize("group", ["desk", "clerks"])
 def test_whether_an_owner_that_wakes_does_all_again_is_decided_by_which_topic_it_asks_for_first(group: str) -> None:
     """The first question is lost with the old connection; the second one says that it is no member any more."""
     lab = Lab(7)
-    shop = two(lab, group=group)
+    shop = built(lab, two_clerks(lab, group=group))
     shop.take_orders(1_000, every_ms=1_000)
     lab.run_for(seconds=25)
     lab.freeze("B")

@@ -39,9 +39,9 @@ class ConsumptionBook:
         """
         self.corrected: dict[tuple[str, str, str, int], int] = {}
         """(reader, broker, topic, queue id) -> the highest offset that a reader was told, since its own was illegal."""
-        self.misled: dict[tuple[str, str, str, int], int] = {}
-        """(reader, broker, topic, queue id) -> the offset behind the highest that a message of another queue had, which
-        a reader got through an entry that a loss of power has left in this one.
+        self._misled: dict[tuple[str, str, str, int], dict[range, None]] = {}
+        """(reader, broker, topic, queue id) -> from an entry that a loss of power has left there, through which a
+        reader got a message of another queue, up to the offset of that one, behind which the reader went on.
         """
         self.delivered: dict[Delivery, int] = {}
         self.done: dict[Delivery, int] = {}
@@ -88,6 +88,10 @@ class ConsumptionBook:
         """Was a listener of this reader called with the message at this place?"""
         return self._at(self.delivered, reader, place, kept)
 
+    def is_misled(self, reader: str, place: Place) -> bool:
+        """Did a message of another queue, which a stale entry pointed to, take this reader past this place?"""
+        return any(place.queue_offset in passed for passed in self._misled.get((reader, *place[:3]), ()))
+
     def _at(self, table: dict[Delivery, int], reader: str, place: Place, kept: Kept) -> bool:
         delivery = (reader, place.broker, place.queue_id, place.queue_offset, kept.unique_key)
         least = self._stores.tries.get(place, 1) if is_retry_topic(place.topic) else 0
@@ -103,9 +107,10 @@ class ConsumptionBook:
         delivery = (self._names.reader_of(group, row[NODE]), broker, queue_id, queue_offset, msg_id)
         self.delivered[delivery] = max(tries, self.delivered.get(delivery, 0))
         self._tries_of[(row[NODE], *delivery[1:])] = tries
-        if self._stores.is_of_another_queue(Place(broker, topic, queue_id, queue_offset), msg_id):
-            queue = (delivery[0], broker, topic, queue_id)
-            self.misled[queue] = max(queue_offset + 1, self.misled.get(queue, 0))
+        stale = self._stores.taken_through(Place(broker, topic, queue_id, queue_offset), msg_id)
+        if stale is not None:
+            passed = self._misled.setdefault((delivery[0], broker, topic, queue_id), {})
+            passed[range(stale.queue_offset, queue_offset + 1)] = None
 
     def _consume_finished(self, row: Row) -> None:
         group, _, broker_name, queue_id, queue_offset, msg_id, status, _ = row[FIRST_FIELD:]

@@ -149,19 +149,20 @@ class StoreBook:
         if holes:
             self.holes[broker] = min(holes)[0], started_at
 
-    def is_of_another_queue(self, place: Place, unique_key: str) -> bool:
-        """Was a message of another queue taken for the one at this place? So it is when an entry of a lost message was
-        left in the queue, and the log now has that one there.
+    def taken_through(self, place: Place, unique_key: str) -> Place | None:
+        """Where an entry of a lost message was left in the queue of this place, if the log now has this message of
+        another queue there, which was taken for the one at this place.
         """
         kept = self.stored.get(place)
         if place.broker not in self.processes.power_lost_us or (kept is not None and kept.unique_key == unique_key):
-            return False
+            return None
         log_offsets = {
             kept.commit_log_offset
             for at, kept in self.stored.items()
             if at.broker == place.broker and kept.unique_key == unique_key
         }
-        return any(at[:3] == place[:3] and not log_offsets.isdisjoint(left) for at, left in self.remains.items())
+        entries = (at for at, left in self.remains.items() if at[:3] == place[:3] and not log_offsets.isdisjoint(left))
+        return min(entries, default=None)
 
     def _file_deleted(self, row: Row) -> None:
         path, reason = row[FIRST_FIELD:]
