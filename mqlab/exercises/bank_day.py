@@ -20,6 +20,7 @@ from mqlab.exercises.payment_day import AlreadyNotedError, LedgerTimeoutError
 from mqlab.protocol.message import Message, MessageExt
 from mqlab.scenarios.numbered import FAILURES
 from mqlab.sim import Node
+from mqlab.trace.events.transaction import STORED
 from mqlab.trace.record import Record
 
 __all__ = ["AlreadyNotedError", "BankDay", "Bookkeeping", "LedgerTimeoutError", "NotEnoughMoneyError"]
@@ -436,7 +437,7 @@ class BankDay(ExerciseWorld):
 
     def _hidden(self, record: Record) -> None:
         transfer = self._keys.get(record.unique_key)
-        if transfer is not None:
+        if transfer is not None and record.status in STORED:
             transfer.begun = True
 
     def _checked(self, record: Record) -> None:

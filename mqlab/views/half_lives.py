@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mqlab.errors import LearnerError
+from mqlab.trace.events.transaction import STORED
 from mqlab.trace.record import Record
 from mqlab.views.colours import BLUE, GREEN, ORANGE, VERMILION
 from mqlab.views.svg import FAINT, INK, PAPER, Drawing, box, circle, line, picture, text
@@ -231,7 +232,7 @@ class _Reading:
         """Take one event in."""
         kind = record.kind
         if kind == "HalfMessageHidden":
-            if record.ts_us >= self._start_us:
+            if record.status in STORED and record.ts_us >= self._start_us:
                 self.lives.setdefault(record.unique_key, HalfLife(record.unique_key, record.ts_us))
         elif kind in ("TransactionChecked", "TransactionEnded", "HalfMessageGivenUp"):
             life = self.lives.get(record.unique_key)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from mqlab import Lab, LocalTransactionState, Message, TransactionListener
-from mqlab.errors import LearnerError
+from mqlab.errors import LearnerError, MQClientException
 from mqlab.scenarios import get
 from mqlab.views import HalfLives
 
@@ -100,3 +100,14 @@ def test_only_what_was_hidden_in_the_stretch_is_shown() -> None:
     start_ms = lab.now_ms
     later = send(lab, producer, COMMIT)
     assert [life.key for life in HalfLives.of(lab.history, start_ms, lab.now_ms).lives] == [later]
+
+
+def test_a_half_message_that_the_store_refused_has_no_life() -> None:
+    lab, producer = bank()
+    stored = send(lab, producer, COMMIT)
+    lab.act("fill_disk", node="broker-a")
+    with pytest.raises(MQClientException):
+        send(lab, producer, COMMIT)
+    first, *others = [record.status for record in lab.history.find("HalfMessageHidden")]
+    assert (first, set(others)) == ("PUT_OK", {"SERVICE_NOT_AVAILABLE"})
+    assert [life.key for life in HalfLives.of(lab.history, 0, lab.now_ms).lives] == [stored]
