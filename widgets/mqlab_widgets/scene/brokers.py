@@ -76,7 +76,7 @@ def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
         else:
             pair = ()
     if card.name in board.trouble:
-        card.line(board.trouble[card.name], css="trouble")
+        card.line(board.trouble_words(card.name), css="trouble")
     if pair:
         card.line(*pair)
     if not topics:
