@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from playwright.sync_api import Browser, sync_playwright
 
 from mqlab.check import VERDICT_MIME
-from mqlab.check.bets import REVEAL_MIME, REVEALED_MIME
+from mqlab.check.bets import tells_of_bets
 from mqlab.labs.build import read_lab
 from mqlab.labs.notebook import make_notebook
 from mqlab.labs.project import Project
@@ -108,7 +108,7 @@ def play(browser: Browser, address: str, project: Project, lab: str) -> Played:
         raise SystemExit(f"{lab}: {problems}")
     own = [(was, now) for was, now in zip(committed["cells"], shown, strict=False) if was["cell_type"] == "code"]
     failed = [at for at, (was, now) in enumerate(own, 1) if _error(now) and not _error(was)]
-    other = [at for at, (was, now) in enumerate(own, 1) if _texts(now) != _texts(was)]
+    other = [at for at, (was, now) in enumerate(own, 1) if texts(now) != texts(was)]
     outputs = [
         output.get("data", {}) for cell in shown[len(committed["cells"]) :] for output in cell.get("outputs", ())
     ]
@@ -128,15 +128,14 @@ def _error(cell: dict[str, Any]) -> bool:
     )
 
 
-def _texts(cell: dict[str, Any]) -> list[str]:
+def texts(cell: dict[str, Any]) -> list[str]:
     """What the outputs of a cell say, as text; those that are not compared anywhere are left out, and so is what is
     said of bets: it is told only to who has bet.
     """
     if "nbval-ignore-output" in cell["metadata"].get("tags", ()):
         return []
-    shown = [(output, output.get("data", {})) for output in cell["outputs"]]
-    kept = [(output, data) for output, data in shown if not {REVEAL_MIME, REVEALED_MIME} & data.keys()]
-    return [output.get("text") or data.get("text/plain", "") for output, data in kept]
+    outputs = [output for output in cell["outputs"] if not tells_of_bets(output)]
+    return [output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs]
 
 
 if __name__ == "__main__":

@@ -176,7 +176,7 @@ check("16/left", left)
 #
 # Now the bank's machine dies in the midst of a transfer. It has a second machine, which belongs to the same group and is well. A thread of the
 # broker makes its round every 30 s (`transactionCheckInterval`), beginning with the start of the broker. It asks about no half message that
-# is not older than 6 s (`transactionTimeOut`), since that one may just be under way.
+# is younger than 6 s (`transactionTimeOut`), since that one may just be under way.
 
 # %%
 sent_s = draw.between("sent", 205, 288) / 10
@@ -202,29 +202,30 @@ HalfLives.of(lab.history, 0, lab.now_ms, names=["ours"],
 # %%
 young = asked.ts_ms > 40_000
 reveal("first-asked", round(asked.ts_ms / 1_000 - sent_s, 1),
-       why="at the round after 30 s it was not older than 6 s, so it had to wait for the next one" if young
-       else "at the round after 30 s it was older than 6 s")
+       why="at the round after 30 s it was younger than 6 s, so it had to wait for the next one" if young
+       else "at the round after 30 s it was at least 6 s old")
 
 # %% [markdown]
-# Neither number alone says it: **the first round that finds it older than 6 s.** (`TransactionalMessageServiceImpl.check`; a round stops at
+# Neither number alone says it: **the first round that finds it at least 6 s old.** (`TransactionalMessageServiceImpl.check`; a round stops at
 # the first half message that is too young, since those behind it are younger still.) So it takes 6 s to 36 s. Measured on a real
 # RocketMQ 5.3.3, with messages sent at three moments: 12.2 s, 23.2 s and 32.1 s.
 #
 # ### A small exercise: when is it asked about?
 #
-# A half message is stored at `sent_ms`. Rounds come at `round_ms`, and then every `interval_ms`. It has to be *older* than `immune_ms`. When does
-# the broker ask about it for the first time? Return the time of that round.
+# A half message is stored at `sent_ms`. Rounds come at `round_ms`, and then every `interval_ms`. It has to be at least `immune_ms` old. In
+# which round does the broker ask about it for the first time? Return the time of that round. (About one that is just `immune_ms` old it asks in this
+# round, too, a second after its beginning.)
 
 # %% [markdown] tags=["hints"]
 # - How old is the message at a round? That may also be a negative number: the round came before the message.
-# - Go from round to round with a loop, until the message is old enough. Exactly `immune_ms` is not enough.
+# - Go from round to round with a loop, until the message is old enough. Exactly `immune_ms` is enough.
 # - One `while` with one line in it. The condition says "it is not old enough yet", which also covers rounds that came before the message.
 
 # %% tags=["exercise"]
 def first_asked(sent_ms, round_ms, interval_ms, immune_ms):
     """The time of the first round in which a half message is asked about."""
     ### BEGIN SOLUTION
-    while round_ms - sent_ms <= immune_ms:
+    while round_ms - sent_ms < immune_ms:
         round_ms += interval_ms
     return round_ms
     ### END SOLUTION

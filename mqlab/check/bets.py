@@ -32,6 +32,11 @@ def _singular(unit: str) -> str:
     return unit.removesuffix("ies") + "y" if unit.endswith("ies") else unit.removesuffix("s")
 
 
+def tells_of_bets(output: Mapping[str, Any]) -> bool:
+    """Whether an output of a notebook is what `reveal` shows."""
+    return not {REVEAL_MIME, REVEALED_MIME}.isdisjoint(output.get("data", {}))
+
+
 @dataclass(slots=True)
 class Bet:
     """One question and what the student expects; `answer` is None until there is one, `truth` until it is revealed."""

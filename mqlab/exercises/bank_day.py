@@ -1,56 +1,42 @@
 """A day of two banks: one takes money from its accounts, the other puts it where it belongs, and machines die.
 
 `BankDay(make_bank, seed).play()` is one world; `make_bank(accounts)` makes the transaction listener of a machine of the
-first bank. Lab 16 judges listeners with it.
+first bank, whose data base is bank_books.py. Lab 16 judges listeners with it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any
 
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus
 from mqlab.client.producer.transaction_listener import LocalTransactionState, TransactionListener
-from mqlab.errors import LearnerError, SimulationError
+from mqlab.exercises.bank_books import (
+    EMPTY,
+    LONG_MS,
+    OPENING_CENTS,
+    Access,
+    Bookkeeping,
+    Books,
+    NotEnoughMoneyError,
+    Step,
+)
 from mqlab.exercises.exercise_world import ExerciseWorld
-from mqlab.exercises.handed_over import handed_over
 from mqlab.exercises.payment_day import AlreadyNotedError, LedgerTimeoutError
 from mqlab.protocol.message import Message, MessageExt
 from mqlab.scenarios.numbered import FAILURES
 from mqlab.sim import Node
+from mqlab.trace.events.transaction import STORED
 from mqlab.trace.record import Record
 
-__all__ = ["AlreadyNotedError", "BankDay", "Bookkeeping", "LedgerTimeoutError", "NotEnoughMoneyError"]
+__all__ = ["AlreadyNotedError", "BankDay", "LedgerTimeoutError", "NotEnoughMoneyError"]
 
 GROUP, TOPIC, BROKER, OTHER_BANK = "bank", "Transfers", "broker-a", "other-bank"
 MACHINES = ("bank-1", "bank-2")
 TRANSFERS, EVERY_MS = 12, 2_500
-OPENING_CENTS = 100_000
-EMPTY = "eve"
-"""Her account is empty: nothing can be taken from it."""
-QUICK_MS, SLOW_MS = 20, 400
-SILENT, MOST_SILENT = 0.12, 2
-"""The share of answers of the data base that get lost, and how many of them may be about one transfer."""
-LONG_MS = (34_000, 58_000)
-"""How long a write takes in a data base that is overloaded: the broker asks meanwhile."""
 DOWN_MS = (30_000, 75_000)
 LIMIT_MS, REST_MS = 200_000, 4_000
-
-
-class NotEnoughMoneyError(Exception):
-    """The account has less than is to be taken, so nothing of this write was done."""
-
-
-class Bookkeeping(Protocol):
-    """What the student's listener is given: the first bank's data base, which outlives its machines."""
-
-    def read(self, note: str) -> Awaitable[str | None]:
-        """What the note says; None if there is no such note."""
-
-    def write(self, note: str, says: str, *, take: tuple[str, int] | None = None) -> Awaitable[None]:
-        """Write a note and take cents from an account, or write the note alone: all of it is done, or nothing."""
 
 
 @dataclass(slots=True)
@@ -83,132 +69,6 @@ class Transfer:
         return f"{self.account} {self.cents}".encode()
 
 
-class _Step(NamedTuple):
-    """Where the data base is with a transfer: before its write is done, or behind it."""
-
-    number: int
-    done: bool
-
-
-class Books:
-    """The first bank's data base itself: what is written stays, whatever happens to the machines that wrote it."""
-
-    def __init__(self, day: BankDay) -> None:
-        self.notes: dict[str, str] = {}
-        self.balances = {"ann": OPENING_CENTS, "bob": OPENING_CENTS, EMPTY: 0}
-        self.slow: set[int] = set()
-        """Numbers of transfers whose next write takes long."""
-        self.steps: set[_Step] = set()
-        """What machines have come to, of any transfer."""
-        self._day = day
-        self._silent: Counter[int] = Counter()
-
-    async def read(self, node: Node, note: str) -> str | None:
-        """Look a note up; takes a moment, and the answer may get lost."""
-        number = self._day.transfer_of(note)
-        await node.sleep(QUICK_MS / 2)
-        says = self.notes.get(note)
-        await node.sleep(QUICK_MS / 2)
-        if self._answer_is_lost(number):
-            self._silence(node, f"read({note!r})", number)
-        self._day.tell(f"{node.name}: read({note!r}) is {says!r}", number)
-        return says
-
-    async def write(self, node: Node, note: str, says: str, take: tuple[str, int] | None) -> None:
-        """Write all or nothing in the middle, and answer at the end; the answer may get lost."""
-        number = self._day.transfer_of(note, take)
-        asked = f"write({note!r}, {says!r}{'' if take is None else f', take={take!r}'})"
-        before_ms, behind_ms = self._lengths(number, take)
-        if take is not None:
-            self.steps.add(_Step(number, done=False))
-        await node.sleep(before_ms)
-        problem, lost = self._problem(note, take), self._answer_is_lost(number)
-        # A write whose answer gets lost is done in half of all cases.
-        done = problem is None and (not lost or self._day.random.random() < 0.5)
-        if done:
-            self._do(number, note, says, take)
-            self._day.tell(f"{node.name}: {asked} is done", number)
-        if take is not None:
-            self.steps.add(_Step(number, done=True))
-        await node.sleep(behind_ms)
-        if lost:
-            self._silence(node, asked, number, "" if done else ", and nothing was done")
-        if problem is not None:
-            self._day.tell(f"{node.name}: {asked}: {type(problem).__name__}", number)
-            raise problem
-
-    def _silence(self, node: Node, asked: str, number: int, also: str = "") -> NoReturn:
-        self._day.trouble(number)
-        self._day.tell(f"{node.name}: {asked}: LedgerTimeoutError{also}", number)
-        raise LedgerTimeoutError("no answer from the data base")
-
-    def _problem(self, note: str, take: tuple[str, int] | None) -> Exception | None:
-        if note in self.notes:
-            return AlreadyNotedError(f"{note!r} says {self.notes[note]!r} already")
-        if take is not None and self.balances.get(take[0], 0) < take[1]:
-            return NotEnoughMoneyError(f"{take[0]} has not {take[1]} cents")
-        return None
-
-    def _do(self, number: int, note: str, says: str, take: tuple[str, int] | None) -> None:
-        self.notes[note] = says
-        if take is not None:
-            account, cents = take
-            self.balances[account] -= cents
-            self._day.taken(number)
-
-    def _lengths(self, number: int, take: tuple[str, int] | None) -> tuple[float, float]:
-        """How long a write takes until it is done, and how long until it is answered."""
-        random = self._day.random
-        half_ms = random.randint(QUICK_MS, SLOW_MS) / 2
-        if take is None or number not in self.slow:
-            return half_ms, half_ms
-        self.slow.discard(number)
-        self._day.trouble(number)
-        long_ms = random.randint(*LONG_MS)
-        self._day.tell(f"the data base is overloaded: this write will take {long_ms / 1_000:.1f} s", number)
-        return long_ms, half_ms
-
-    def _answer_is_lost(self, number: int) -> bool:
-        """Whether an answer is lost: of a transfer, two at most."""
-        if self._silent[number] >= MOST_SILENT or self._day.random.random() >= SILENT:
-            return False
-        self._silent[number] += 1
-        return True
-
-
-@handed_over
-class Access:
-    """The data base as one machine of the bank sees it."""
-
-    def __init__(self, books: Books, node: Node) -> None:
-        self._books = books
-        self._node = node
-
-    async def read(self, note: str) -> str | None:
-        """What the note says; None if there is no such note."""
-        return await self._books.read(self._node, _text(note, "a note is"))
-
-    async def write(self, note: str, says: str, *, take: tuple[str, int] | None = None) -> None:
-        """Write a note and take cents from an account, in one step: all of it is done, or nothing.
-
-        AlreadyNotedError if the note is there, NotEnoughMoneyError if the account has less than that;
-        LedgerTimeoutError if no answer comes, and then nobody knows.
-        """
-        if take is not None and not (
-            isinstance(take, tuple) and len(take) == 2 and isinstance(take[0], str) and type(take[1]) is int
-        ):
-            raise LearnerError(f"take={take!r} cannot be taken", "write take=(account, cents), as in ('ann', 4990)")
-        if take is not None and take[1] <= 0:
-            raise LearnerError(f"take={take!r} takes nothing", "give a number of cents from 1 on")
-        await self._books.write(self._node, _text(note, "a note is"), _text(says, "what a note says is"), take)
-
-
-def _text(value: object, what: str) -> str:
-    if not isinstance(value, str):
-        raise LearnerError(f"{value!r} is not a text", f"{what} a text, like the key of a message")
-    return value
-
-
 class BankDay(ExerciseWorld):
     """One seed's world: two machines that begin transfers, a broker, the other bank, and faults.
 
@@ -224,7 +84,6 @@ class BankDay(ExerciseWorld):
         self.books = Books(self)
         self.transfers = self._draw()
         self._make_bank = make_bank
-        self._banks: dict[tuple[str, int], Any] = {}
         self._keys: dict[str, Transfer] = {}
         self.questions = 0
         """How often the broker has asked."""
@@ -348,18 +207,14 @@ class BankDay(ExerciseWorld):
 
     def _until(self, victim: Transfer, *, done: bool) -> None:
         """Until the data base is with this transfer; a listener that takes no money for it never comes so far."""
-        step, late_ms = _Step(victim.number, done), victim.number * EVERY_MS + LONG_MS[1] + 5_000
+        step, late_ms = Step(victim.number, done), victim.number * EVERY_MS + LONG_MS[1] + 5_000
         self.lab.run_until(lambda: step in self.books.steps or self.now_ms > late_ms, limit_ms=LIMIT_MS)
 
     def _kill(self, victim: Transfer, name: str, down_ms: int) -> None:
         if name != BROKER:
             self._trouble_all(name)
         self.trouble(victim.number)
-        self.tell(f"{name} is killed")
-        self.lab.crash(name)
-        self.lab.run_for(ms=down_ms)
-        self.tell(f"{name} starts again")
-        self.lab.restart(name)
+        self.kill(name, down_ms)
         if name != BROKER:
             self._go_on(name)
 
@@ -400,10 +255,7 @@ class BankDay(ExerciseWorld):
 
     def bank(self, node: Node) -> Any:
         """The student's object on a machine, made anew when that starts again."""
-        life = (node.name, node.life.number)
-        if life not in self._banks:
-            self._banks[life] = self._make_bank(Access(self.books, node))
-        return self._banks[life]
+        return self.of_life(node, lambda: self._make_bank(Access(self.books, node)))
 
     def _credit(self, messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
         """The other bank books each transfer once, however often its message comes (lab 09 has shown how)."""
@@ -436,7 +288,7 @@ class BankDay(ExerciseWorld):
 
     def _hidden(self, record: Record) -> None:
         transfer = self._keys.get(record.unique_key)
-        if transfer is not None:
+        if transfer is not None and record.status in STORED:
             transfer.begun = True
 
     def _checked(self, record: Record) -> None:
@@ -481,16 +333,10 @@ class _Listener(TransactionListener):
 
     async def _ask(self, what: str, message: Message, *argument: Any) -> LocalTransactionState | None:
         number = self._day.transfer_of(message.keys or "")
-        name = f"{self._node.name}: {what}_local_transaction"
-        try:
+
+        async def ask() -> LocalTransactionState | None:
             method = getattr(self._day.bank(self._node), f"{what}_local_transaction")
             said: LocalTransactionState | Awaitable[LocalTransactionState | None] | None = method(message, *argument)
-            if isinstance(said, Awaitable):
-                said = await said
-        except LearnerError as error:
-            raise SimulationError(f"the listener cannot go on: {error}") from error
-        except Exception as error:
-            self._day.tell(f"{name} raises {type(error).__name__}: UNKNOW", number)
-            raise
-        self._day.tell(f"{name} returns {said}", number)
-        return said
+            return await said if isinstance(said, Awaitable) else said
+
+        return await self._day.told(f"{self._node.name}: {what}_local_transaction", ask, number, "UNKNOW")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from math import inf
 from random import Random
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from mqlab.errors import LearnerError, SimulationError
 from mqlab.lab import Lab
+from mqlab.sim import Node
 from mqlab.trace.bus import Row
 from mqlab.trace.record import KIND, Record
+
+Said = TypeVar("Said")
 
 
 class Line(NamedTuple):
@@ -37,6 +41,7 @@ class ExerciseWorld:
         """The time of the lab at which the story begins."""
         self.lines: list[Line] = []
         self._planned: list[tuple[float, str, Callable[[], object]]] = []
+        self._of_lives: dict[tuple[str, int], Any] = {}
 
     @property
     def now_ms(self) -> float:
@@ -79,6 +84,37 @@ class ExerciseWorld:
     def _pass(self, at_ms: float) -> None:
         self.lab.run_for(ms=max(0.0, self.begin_ms + at_ms - self.lab.now_ms))
 
+    def kill(self, name: str, down_ms: float) -> None:
+        """Kill a process, and start it again so much later."""
+        self.tell(f"{name} is killed")
+        self.lab.crash(name)
+        self.lab.run_for(ms=down_ms)
+        self.tell(f"{name} starts again")
+        self.lab.restart(name)
+
+    # -- somebody's own code ----------------------------------------------------------------------------------------
+
+    def of_life(self, node: Node, make: Callable[[], Any]) -> Any:
+        """The student's object in a process; it is made anew when that starts again."""
+        life = (node.name, node.life.number)
+        if life not in self._of_lives:
+            self._of_lives[life] = make()
+        return self._of_lives[life]
+
+    async def told(self, who: str, ask: Callable[[], Awaitable[Said]], about: object, counts_as: str = "") -> Said:
+        """What a student's listener returns. That is told, and so is an error (with what it counts as); one that says
+        what the student has to do stops the world.
+        """
+        try:
+            said = await ask()
+        except LearnerError as error:
+            raise SimulationError(f"the listener cannot go on: {error}") from error
+        except Exception as error:
+            self.tell(f"{who} raises {type(error).__name__}: {counts_as or error}", about)
+            raise
+        self.tell(f"{who} returns {said}", about)
+        return said
+
     # -- the story --------------------------------------------------------------------------------------------------
 
     def tell(self, text: str, about: object = None) -> None:
@@ -92,6 +128,14 @@ class ExerciseWorld:
     def written(self, *lines: Line) -> str:
         """Lines as text, with the seconds since the begin."""
         return "\n".join(f"{line.at_ms / 1_000:>{self.SECONDS}} s  {line.text}" for line in lines)
+
+    def both_ends(self, *about: object) -> str:
+        """What concerns one of these; of a long story the first lines and the last ones."""
+        told, half = self.lines_about(*about), self.LINES // 2
+        if len(told) <= self.LINES:
+            return self.written(*told)
+        left_out = f"{'':>10}  ... {len(told) - self.LINES} lines more"
+        return "\n".join([self.written(*told[:half]), left_out, self.written(*told[-half:])])
 
     def story_to(self, at_ms: float, end: str, *about: object) -> str:
         """The last lines up to then; `end` is the line that it is all about."""

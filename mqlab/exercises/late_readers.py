@@ -1,8 +1,8 @@
 """A shop's orders, two bytes of notes about each, and readers whom nobody knew when the orders were stored.
 
-`LateReaders(make_notes, seed).play()` is one world: `make_notes()` makes the object that notes an order when it is
-stored, and another one, in another process, that says later whether an order may fulfil a condition. Lab 18 judges
-notes with it.
+`LateReaders(make_notes, make_later, seed).play()` is one world: `make_notes()` makes the object that notes an order
+when it is stored, `make_later()` the one, in another process, that says later whether an order may fulfil a condition.
+Lab 18 judges notes with it.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ class LateReaders(ExerciseWorld):
         store: ReadableStore = self.lab.brokers[0].running().message_store
         hooks = self.lab.brokers[0].node.hooks
         group, offset, offsets = f"reader-{number + 1}", 0, list[int]()
-        while (result := store.get_message(group, TOPIC, 0, offset, PULL_MAX, wanted)) and offset < ORDERS:
+        while offset < ORDERS and (result := store.get_message(group, TOPIC, 0, offset, PULL_MAX, wanted)):
             offsets += result.queue_offsets
             offset = result.next_begin_offset
         fitting = [place for place, order in enumerate(self.orders) if wanted.fits(order)]

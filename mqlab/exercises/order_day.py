@@ -8,6 +8,7 @@ listener of a clerk. Lab 15 judges both with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any
 
 from mqlab.client import (
@@ -18,7 +19,7 @@ from mqlab.client import (
     DefaultMQPushConsumer,
     MessageListenerOrderly,
 )
-from mqlab.errors import LearnerError, SimulationError
+from mqlab.errors import LearnerError
 from mqlab.exercises.exercise_world import ExerciseWorld
 from mqlab.exercises.handed_over import handed_over
 from mqlab.protocol.message import Message, MessageExt, MessageQueue
@@ -142,16 +143,12 @@ class _Desk(MessageListenerOrderly):
         node, order = self._consumer.node, messages[0].keys or ""
         what = f"step {messages[0].properties[STEP]} from queue {context.message_queue.queue_id}"
         self._day.tell(f"{node.name}: the listener gets {what}", order)
-        try:
-            status: ConsumeOrderlyStatus | None = await self._day.clerks[node.name].consume_message(messages, context)
-        except LearnerError as error:
-            raise SimulationError(f"the listener cannot go on: {error}") from error
-        except Exception as error:
-            self._day.tell(f"{node.name}: the listener raises {type(error).__name__}: {error}", order)
-            raise
+        clerk = self._day.clerks[node.name]
+        status: ConsumeOrderlyStatus | None = await self._day.told(
+            f"{node.name}: the listener", lambda: clerk.consume_message(messages, context), order
+        )
         if status is not ConsumeOrderlyStatus.SUCCESS:
             self._day.waits += 1
-        self._day.tell(f"{node.name}: the listener returns {status}", order)
         return status
 
 
@@ -213,9 +210,8 @@ class OrderDay(ExerciseWorld):
             till = self._tills[number % TILLS]
             till.node.spawn(self._life(till, order, number * EVERY_MS), order)
         added = self.queues + self.random.choice((1, 2))
-        self.at(ADDED_MS, f"Orders gets {added - self.queues} more queues", lambda: self._grow(added))
-        until = self.random.randrange(ACCIDENT_MS, ACCIDENT_MS + 4_000)
-        self.pass_to(until)
+        self.at(ADDED_MS, f"Orders gets {added - self.queues} more queues", lambda: self.lab.create_topic(TOPIC, added))
+        self.pass_to(self.random.randrange(ACCIDENT_MS, ACCIDENT_MS + 4_000))
         self._accident()
         self._go_on(lambda: self._settled or self.now_ms > LIMIT_MS)
         self._go_on_for(AFTER_MS)
@@ -225,17 +221,14 @@ class OrderDay(ExerciseWorld):
     def _settled(self) -> bool:
         return all(self.book.done.get(order, 0) >= STEPS for order in self.orders)
 
-    def _go_on(self, end: Callable[[], bool]) -> None:
+    def _go_on(self, end: Callable[[], bool], step_ms: float = 500) -> None:
         """Go on until then, or until something is wrong; what is planned happens."""
         while not self.wrong and not end():
-            self.pass_to(self.now_ms + 500)
+            self.pass_to(self.now_ms + step_ms)
 
     def _go_on_for(self, ms: float) -> None:
         until = self.now_ms + ms
         self._go_on(lambda: self.now_ms >= until)
-
-    def _grow(self, queues: int) -> None:
-        self.lab.create_topic(TOPIC, queues)
 
     def _accident(self) -> None:
         """What befalls the clerks of this seed."""
@@ -249,7 +242,7 @@ class OrderDay(ExerciseWorld):
             lab.run(late.shutdown())
             return
         works = self.book.works
-        self._go_on_by_ms(lambda: self.book.works > works)
+        self._go_on(lambda: self.book.works > works or self.now_ms >= LIMIT_MS, step_ms=10)
         lab.run_for(ms=random.randrange(20, 100))
         victim = self.book.at_work or CLERKS[1]
         if self.kind == KILLED:
@@ -269,13 +262,9 @@ class OrderDay(ExerciseWorld):
         lab.thaw(victim)
         self._go_on_for(10_000)
 
-    def _go_on_by_ms(self, end: Callable[[], bool]) -> None:
-        while not self.wrong and not end() and self.now_ms < LIMIT_MS:
-            self.pass_to(self.now_ms + 10)
-
     def just_awake(self, name: str) -> bool:
         """Whether a clerk hung until a moment ago."""
-        return self.now_ms - self._woken_ms.get(name, -JUST_AWAKE_MS) < JUST_AWAKE_MS
+        return self.now_ms - self._woken_ms.get(name, -inf) < JUST_AWAKE_MS
 
     def object(self, told: str, order: str) -> None:
         """Something is wrong; the first thing counts."""
@@ -299,8 +288,4 @@ class OrderDay(ExerciseWorld):
 
     def story(self, *orders: str) -> str:
         """What happened to these orders, with what happened to the clerks; seconds from the first order."""
-        told, half = self.lines_about(*orders), self.LINES // 2
-        if len(told) <= self.LINES:
-            return self.written(*told)
-        left_out = f"{'':>10}  ... {len(told) - self.LINES} lines more"
-        return "\n".join([self.written(*told[:half]), left_out, self.written(*told[-half:])])
+        return self.both_ends(*orders)

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
-from mqlab.errors import LearnerError, MQClientException, RemotingException, SimulationError
+from mqlab.errors import LearnerError, MQClientException, RemotingException
 from mqlab.exercises.exercise_world import ExerciseWorld
 from mqlab.exercises.handed_over import handed_over
 from mqlab.protocol.message import Message, MessageExt
@@ -175,7 +175,6 @@ class PaymentDay(ExerciseWorld):
         self.dead: dict[str, float] = {}
         self.deliveries: dict[str, int] = {}
         self._make_keeper = make_keeper
-        self._keepers: dict[tuple[str, int], Any] = {}
         self._ids: dict[str, str] = {}
         self.lab.name_server()
         self.lab.broker(BROKER, mapped_file_size_consume_queue=20_000)
@@ -222,29 +221,18 @@ class PaymentDay(ExerciseWorld):
         async def listener(
             messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
         ) -> ConsumeConcurrentlyStatus | None:
-            keeper = self._keeper(consumer.node)
+            keeper = self.of_life(consumer.node, lambda: self._make_keeper(Access(self.books, consumer.node)))
             key = messages[0].keys or ""
             self.deliveries[key] = self.deliveries.get(key, 0) + 1
             tries = messages[0].reconsume_times
             again = f", reconsumeTimes {tries}" if tries else ""
             self.tell(f"{consumer.node.name}: the listener gets message ...{messages[0].msg_id[-4:]}{again}", key)
-            try:
-                status: ConsumeConcurrentlyStatus | None = await keeper.consume_message(messages, context)
-            except LearnerError as error:
-                raise SimulationError(f"the listener cannot go on: {error}") from error
-            except Exception as error:
-                self.tell(f"{consumer.node.name}: the listener raises {type(error).__name__}: {error}", key)
-                raise
-            self.tell(f"{consumer.node.name}: the listener returns {status}", key)
+            status: ConsumeConcurrentlyStatus | None = await self.told(
+                f"{consumer.node.name}: the listener", lambda: keeper.consume_message(messages, context), key
+            )
             return status
 
         return listener
-
-    def _keeper(self, node: Node) -> Any:
-        life = (node.name, node.life.number)
-        if life not in self._keepers:
-            self._keepers[life] = self._make_keeper(Access(self.books, node))
-        return self._keepers[life]
 
     # -- playing ----------------------------------------------------------------------------------------------------
 
@@ -293,19 +281,12 @@ class PaymentDay(ExerciseWorld):
             self.tell(f"{victim} goes on")
             lab.thaw(victim)
         elif kind == 1:
-            self._kill(BROKER, random.randint(1_000, 9_000))
+            self.kill(BROKER, random.randint(1_000, 9_000))
         else:
-            self._kill(victim, random.randint(500, 15_000))
+            self.kill(victim, random.randint(500, 15_000))
             if kind == 2:
                 lab.run_for(ms=random.randint(500, 4_000))
-                self._kill(BROKER, random.randint(1_000, 9_000))
-
-    def _kill(self, name: str, down_ms: int) -> None:
-        self.tell(f"{name} is killed")
-        self.lab.crash(name)
-        self.lab.run_for(ms=down_ms)
-        self.tell(f"{name} starts again")
-        self.lab.restart(name)
+                self.kill(BROKER, random.randint(1_000, 9_000))
 
     def _settled(self) -> bool:
         missing = Counter(p.cents for p in self.payments if p.readable)
@@ -340,8 +321,4 @@ class PaymentDay(ExerciseWorld):
 
     def story(self, *keys: str) -> str:
         """What happened to these payments, with the faults around them; seconds from the first payment."""
-        told, half = self.lines_about(*keys), self.LINES // 2
-        if len(told) <= self.LINES:
-            return self.written(*told)
-        left_out = f"{'':>10}  ... {len(told) - self.LINES} lines more"
-        return "\n".join([self.written(*told[:half]), left_out, self.written(*told[-half:])])
+        return self.both_ends(*keys)

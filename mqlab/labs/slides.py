@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from mqlab.check.bets import REVEAL_MIME, REVEALED_MIME
+from mqlab.check.bets import REVEAL_MIME, REVEALED_MIME, tells_of_bets
 from mqlab.labs.bets import between, reveals_in
 from mqlab.labs.hints import hints_of
 from mqlab.labs.notebook import Notebook, code_cells
@@ -181,7 +181,7 @@ class _Deck:
     def _seen(self, cell: Cell) -> Iterator[Slide]:
         """What a cell with a reveal shows beside it; nothing of a check that nobody has solved yet."""
         if "check" not in cell.tags and "parameters" not in cell.tags:
-            outputs = [output for output in self._outputs.get(id(cell), ()) if not _is_reveal(output)]
+            outputs = [output for output in self._outputs.get(id(cell), ()) if not tells_of_bets(output)]
             if outputs:
                 yield from self._with_outputs(cell, outputs)
 
@@ -255,10 +255,6 @@ def _still(output: dict[str, Any]) -> dict[str, Any]:
     if WIDGET in data and HTML not in kept:
         return {}
     return {**output, "data": kept}
-
-
-def _is_reveal(output: dict[str, Any]) -> bool:
-    return not {REVEAL_MIME, REVEALED_MIME}.isdisjoint(output.get("data", {}))
 
 
 def _is_short(output: dict[str, Any]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mqlab.errors import LearnerError
+from mqlab.trace.events.transaction import STORED
 from mqlab.trace.record import Record
 from mqlab.views.colours import BLUE, GREEN, ORANGE, VERMILION
 from mqlab.views.svg import FAINT, INK, PAPER, Drawing, box, circle, line, picture, text
@@ -147,14 +148,14 @@ class HalfLives(Drawing):
         return picture(self.title, _LEFT + _WIDTH + 24, bottom + 46, body)
 
     def _drawn_faults(self, bottom: float) -> list[str]:
-        """A dashed line for each, with its words above it where they do not run into those before."""
+        """A dashed line for each, with its words above it, or behind those before, or without them for want of room."""
         body: list[str] = []
-        free_x = 0.0
+        free_x, right = 4.0, _LEFT + _WIDTH + 20
         for at_us, words in self._faults:
             x, width = self._axis.x(at_us), len(words) * _LETTER
             body.append(line(x, _TOP - 14, x, bottom, INK, dash="4 3"))
-            left = min(max(x - width / 2, 4.0), _LEFT + _WIDTH + 20 - width)
-            if left >= free_x:
+            left = max(min(x - width / 2, right - width), free_x)
+            if left <= x + width / 2 and left + width <= right:
                 body.append(text(left, _TOP - 18, words))
                 free_x = left + width + 10
         return body
@@ -231,7 +232,7 @@ class _Reading:
         """Take one event in."""
         kind = record.kind
         if kind == "HalfMessageHidden":
-            if record.ts_us >= self._start_us:
+            if record.status in STORED and record.ts_us >= self._start_us:
                 self.lives.setdefault(record.unique_key, HalfLife(record.unique_key, record.ts_us))
         elif kind in ("TransactionChecked", "TransactionEnded", "HalfMessageGivenUp"):
             life = self.lives.get(record.unique_key)

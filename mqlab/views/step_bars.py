@@ -82,14 +82,9 @@ class StepBars(Drawing):
         return picture(self.title, _LEFT + _WIDTH + 24, bottom + 44, body)
 
     def _bar(self, work: Work, y: float, *, early: bool) -> str:
-        begin_us, end_us = round(work.begin_ms * 1_000), self._axis.end_us
-        if work.end_ms < inf:
-            end_us = round(work.end_ms * 1_000)
-        x = self._axis.x(begin_us)
-        place = y + (work.step - 1) * _BAR
+        x = self._axis.x(round(work.begin_ms * 1_000))
+        end_x = self._axis.x(round(work.end_ms * 1_000) if work.end_ms < inf else self._axis.end_us)
+        place, width = y + (work.step - 1) * _BAR, max(end_x - x, 3)
         fill = _COLOURS[(work.step - 1) % len(_COLOURS)]
-        bar = box(x, place, max(self._axis.x(end_us) - x, 3), _BAR - 1, fill, tip=self._told(work))
-        if not early:
-            return bar
-        frame = box(x - 2, place - 2, max(self._axis.x(end_us) - x, 3) + 4, _BAR + 3, "none", stroke=INK)
-        return bar + frame.replace('stroke="', 'stroke-width="2" stroke="')
+        bar = box(x, place, width, _BAR - 1, fill, tip=self._told(work))
+        return bar + box(x - 2, place - 2, width + 4, _BAR + 3, "none", stroke=INK, edge=2) if early else bar

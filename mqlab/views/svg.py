@@ -62,12 +62,15 @@ def text(
     return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{colour}"{around}{weight}>{escape(words)}</text>'
 
 
-def box(x: float, y: float, width: float, height: float, fill: str, *, tip: str = "", stroke: str = PAPER) -> str:
-    """A rectangle; `tip` is shown under the mouse."""
+def box(
+    x: float, y: float, width: float, height: float, fill: str, *, tip: str = "", stroke: str = PAPER, edge: float = 1
+) -> str:
+    """A rectangle, with an edge so wide; `tip` is shown under the mouse."""
     inside = f"<title>{escape(tip)}</title>" if tip else ""
+    wide = f' stroke-width="{edge:g}"' if edge != 1 else ""
     return (
-        f'<rect x="{x:g}" y="{y:g}" width="{max(width, 0.5):g}" height="{height:g}" fill="{fill}" stroke="{stroke}">'
-        f"{inside}</rect>"
+        f'<rect x="{x:g}" y="{y:g}" width="{max(width, 0.5):g}" height="{height:g}" '
+        f'fill="{fill}"{wide} stroke="{stroke}">{inside}</rect>'
     )
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from mqlab.client import LocalTransactionState, TransactionListener
 from mqlab.errors import LearnerError, SimulationError
-from mqlab.exercises.bank_day import EMPTY, AlreadyNotedError, BankDay, NotEnoughMoneyError
+from mqlab.exercises.bank_books import EMPTY
+from mqlab.exercises.bank_day import AlreadyNotedError, BankDay, NotEnoughMoneyError
 
 COMMIT, ROLLBACK, UNKNOW = LocalTransactionState
 

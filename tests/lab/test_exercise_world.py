@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
+
+from mqlab.errors import LearnerError, SimulationError
 from mqlab.exercises.exercise_world import ExerciseWorld, Line
 from mqlab.trace.record import Record
 
@@ -48,3 +53,49 @@ def test_worlds_of_one_seed_draw_for_themselves() -> None:
     drawn = [ExerciseWorld(seed, draws=name).random.random() for seed in (1, 2) for name in ("", "packing", "waiting")]
     assert len(set(drawn)) == 6
     assert ExerciseWorld(1, draws="packing").random.random() == drawn[1]
+
+
+def test_a_long_story_has_its_first_lines_and_its_last_ones() -> None:
+    world = ExerciseWorld(1)
+    for number in range(world.LINES + 4):
+        world.tell(f"line {number}", "order 1")
+        world.tell("of somebody else", "order 2")
+    told = [line.split("  ", 2)[-1].strip() for line in world.both_ends("order 1").splitlines()]
+    half = world.LINES // 2
+    assert told[:half] == [f"line {number}" for number in range(half)]
+    assert told[half] == "... 4 lines more"
+    assert told[half + 1 :] == [f"line {number}" for number in range(half + 4, world.LINES + 4)]
+    assert ExerciseWorld(1).both_ends("order 1") == ""
+
+
+def test_an_object_lives_as_long_as_its_process() -> None:
+    world = ExerciseWorld(1)
+    node = world.lab.name_server().node
+    first, still = world.of_life(node, object), world.of_life(node, object)
+    world.kill(node.name, 500)
+    assert first is still
+    assert world.of_life(node, object) is not first
+    assert world.lines == [Line(0.0, "namesrv-1 is killed"), Line(500.0, "namesrv-1 starts again")]
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "told"),
+    [(None, None, "A returns well"), (KeyError("x"), KeyError, "A raises KeyError: UNKNOW"),
+     (LearnerError("no", "do it"), SimulationError, "")],
+)  # fmt: skip
+def test_what_a_listener_returns_is_told_and_what_it_raises(
+    error: Exception | None, raised: type[Exception] | None, told: str
+) -> None:
+    async def listen() -> str:
+        if error is not None:
+            raise error
+        return "well"
+
+    world = ExerciseWorld(1)
+    asked = world.told("A", listen, "order 1", "UNKNOW")
+    if raised is None:
+        assert asyncio.run(asked) == "well"
+    else:
+        with pytest.raises(raised):
+            asyncio.run(asked)
+    assert [line.text for line in world.lines] == [told] * bool(told)

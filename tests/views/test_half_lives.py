@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from mqlab import Lab, LocalTransactionState, Message, TransactionListener
-from mqlab.errors import LearnerError
+from mqlab.errors import LearnerError, MQClientException
 from mqlab.scenarios import get
 from mqlab.views import HalfLives
 
@@ -100,3 +100,30 @@ def test_only_what_was_hidden_in_the_stretch_is_shown() -> None:
     start_ms = lab.now_ms
     later = send(lab, producer, COMMIT)
     assert [life.key for life in HalfLives.of(lab.history, start_ms, lab.now_ms).lives] == [later]
+
+
+def test_a_half_message_that_the_store_refused_has_no_life() -> None:
+    lab, producer = bank()
+    stored = send(lab, producer, COMMIT)
+    lab.act("fill_disk", node="broker-a")
+    with pytest.raises(MQClientException):
+        send(lab, producer, COMMIT)
+    first, *others = [record.status for record in lab.history.find("HalfMessageHidden")]
+    assert (first, set(others)) == ("PUT_OK", {"SERVICE_NOT_AVAILABLE"})
+    assert [life.key for life in HalfLives.of(lab.history, 0, lab.now_ms).lives] == [stored]
+
+
+def test_the_words_of_two_faults_stand_beside_each_other_and_are_left_out_where_there_is_no_room() -> None:
+    lab, producer = bank()
+    send(lab, producer, COMMIT)
+    lab.crash("broker-a")
+    lab.run_for(seconds=4)
+    lab.restart("broker-a")
+    lab.run_for(seconds=1)
+    lab.freeze("broker-a")
+    lab.run_for(seconds=60)
+    tree = ET.fromstring(HalfLives.of(lab.history, 0, lab.now_ms).svg())
+    words = {node.text: float(node.get("x", "")) for node in tree.iter() if node.tag.endswith("text")}
+    assert words["broker-a is back"] > words["broker-a is killed"] + 18 * 6
+    assert "broker-a hangs" not in words
+    assert sum(bool(node.get("stroke-dasharray")) for node in tree.iter()) == 3

@@ -182,3 +182,43 @@ def test_answers_that_wait_for_a_copy_are_counted_on_the_stage() -> None:
     )  # fmt: skip
     lab.run_for(seconds=4)
     assert folded(StageBoard, lab).pair_words("broker-a") == ()
+
+
+EASY_TO_READ = 18
+"""The height of an entry in the smallest size with numbers that are easy to read."""
+
+
+class SaysNothingOfCopies(StageBoard):
+    """The stage without the line about master and slave, to compare with."""
+
+    def pair_words(self, broker: str) -> tuple[str, ...]:
+        return ()
+
+
+def test_what_is_said_of_copies_makes_queues_smaller_only_where_they_are_easy_to_read() -> None:
+    pair = shop(queues=4)
+    pair.broker(slave_of="broker-a")
+    pair.run_for(seconds=25)
+    send(started_producer(pair), *(f"order {n}" for n in range(4)))
+    pair.run_for(seconds=2)
+    boards = folded(StageBoard, pair), folded(SaysNothingOfCopies, pair)
+    seen = set()
+    for height in range(600, 1_500, 20):
+        with_words, without = (_card(board, height) for board in boards)
+        says, size = "all is copied" in with_words, _heights(with_words)
+        seen.add((says, size == _heights(without)))
+        assert says or size == _heights(without)
+        assert size == _heights(without) or min(size) >= EASY_TO_READ
+    assert seen == {(True, True), (True, False), (False, True)}
+
+
+def _card(board: StageBoard, height: float) -> str:
+    """What is drawn on the master's card."""
+    pieces = scene_of(board, Look(width=1_200, height=height, big=True)).cards["broker-a"].pieces
+    return "".join(shapes for _, shapes in pieces.values())
+
+
+def _heights(card: str) -> set[float]:
+    """The heights of the entries of queues; those of the log are always 16."""
+    found = re.findall(r'<g class="mq-token[^>]*>(?:<title>[^<]*</title>)?<rect [^>]*height="([\d.]+)"', card)
+    return set(map(float, found)) - {16}

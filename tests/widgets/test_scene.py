@@ -16,6 +16,7 @@ from mqlab_widgets.scene.acts import Moves, acts_of
 from mqlab_widgets.scene.scene import Look, Scene, scene_of
 from mqlab_widgets.session import Session
 from mqlab_widgets.story_clock import FLIGHT_MS
+from mqlab_widgets.verbs import condition_then
 from tests.widgets.folds import folded
 from tests.worlds import played
 
@@ -228,6 +229,20 @@ def test_a_full_disk_is_said_until_there_is_room_again() -> None:
     assert "its disk is full" in scene_of(board_of(lab), Look()).svg()
     lab.act("fill_disk", node="broker-a", free_bytes=10**9)
     assert "its disk is full" not in board_of(lab).text()[1]
+
+
+def test_a_disk_that_is_slow_is_still_slow_when_it_hangs_no_more() -> None:
+    lab = played("steady-load", 1)
+    lab.act("slow_disk", node="broker-a", ms=1_200)
+    lab.act("hang_disk", node="broker-a")
+    both, as_both = board_of(lab), condition_then(board_of(lab), "broker-a")
+    assert "its disk is slow and hangs" in both.text()[1]
+    assert "its disk is slow and hangs" in scene_of(both, Look()).svg()
+    assert (as_both.slow, as_both.hung, as_both.full) == (True, True, False)
+    lab.act("unhang_disk", node="broker-a")
+    assert board_of(lab).text()[1].endswith("its disk is slow")
+    lab.act("slow_disk", node="broker-a", ms=0)
+    assert "its disk" not in board_of(lab).text()[1]
 
 
 def test_a_message_that_could_not_be_sent_stands_crossed_out_at_its_producer_until_another_is_sent() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from mqlab.errors import LearnerError
 from mqlab.sim import ROOM_BYTES
-from mqlab_widgets.boards.stage_machines import SCARCE
+from mqlab_widgets.boards.stage_machines import HANGS, IS_FULL, IS_SLOW, SCARCE
 from mqlab_widgets.boards.stage_state import DOWN, FROZEN, RUNNING
 
 if TYPE_CHECKING:
@@ -202,9 +202,9 @@ def condition_now(lab: Lab, node: str) -> Condition:
 def condition_then(stage: StageBoard, node: str) -> Condition:
     """How a machine was at the cursor, as the stage shows it. Of its clock and its plug nothing is shown there."""
     stores = stage.kind_of(node) in ("broker", "slave")
-    trouble = stage.trouble.get(node, "")
-    state, slow = stage.states.get(node, ""), "slow" in trouble
-    return Condition(state, True, stores, "full" in trouble, "hangs" in trouble, slow=slow)
+    trouble = stage.trouble.get(node, ())
+    state, slow = stage.states.get(node, ""), IS_SLOW in trouble
+    return Condition(state, True, stores, IS_FULL in trouble, HANGS in trouble, slow=slow)
 
 
 def link_now(lab: Lab, a: str, b: str) -> LinkCondition:

@@ -108,7 +108,6 @@ def how_long(answer: Callable[[list[int], int, int], tuple[float, float]], *, se
 def _worked_off(seed: int, counts: Sequence[int], threads: int, work_ms: int, *, in_order: bool) -> float:
     """How many ms a consumer with so many threads takes for queues that hold so many messages."""
     lab = Lab(seed, history=False)
-
     opened: list[Shop] = []
 
     async def build() -> None:
@@ -173,9 +172,9 @@ def turn(answer: Callable[[int, int], str], *, seed: int) -> Wrong | None:
     random, cases = Random(f"15/turn/{seed}"), Cases()
     for _ in range(3):
         done = random.choice((0, random.randrange(1, 10**9)))
-        early, again = random.randrange(2, 10**6), random.randrange(done) if done else None
-        asked = [(done + 1, "do"), (done + 2, "wait"), (done + early, "wait")]
-        asked += [(done, "skip")] * (done > 0) + ([(done - again, "skip")] if again is not None else [])
+        asked = [(done + 1, "do"), (done + 2, "wait"), (done + random.randrange(2, 10**6), "wait")]
+        if done:
+            asked += [(done, "skip"), (done - random.randrange(done), "skip")]
         for step, want in asked:
             got = answer(done, step)
             cases.note(
@@ -192,9 +191,8 @@ def in_turn(shards: type[Sharding], clerk: type, *, seed: int) -> Right | Wrong:
         lambda process, book: in_own_process(clerk, process)(book),
         seed,
     ).play()
-    orders = [day.about] if day.about else []
     if day.wrong:
-        return Wrong(day.wrong, day.story(*orders))
+        return Wrong(day.wrong, day.story(day.about))
     for order in day.orders:
         done = day.book.done.get(order, 0)
         if done != STEPS:

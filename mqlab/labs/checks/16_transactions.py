@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from mqlab.check import Cases, Right, Wrong, is_number, lab_check
 from mqlab.client import LocalTransactionState, TransactionListener, TransactionMQProducer
-from mqlab.exercises.bank_day import EMPTY, BankDay, Bookkeeping, Transfer
+from mqlab.exercises.bank_books import EMPTY, Bookkeeping
+from mqlab.exercises.bank_day import BankDay, Transfer
 from mqlab.lab import Lab
 from mqlab.protocol.message import Message, MessageConst
 from mqlab.protocol.record import decode_record

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+STORED = ("PUT_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
+"""With any other status of `HalfMessageHidden` a half message lies nowhere."""
+
 
 class HalfMessageHidden(NamedTuple):
     """A message of a transaction is stored as a half message, which nobody can pull; `log_offset` is where.

@@ -88,7 +88,7 @@ class _Bank(TransactionListener):
         return ROLLBACK
 
 
-class remembers_in_memory(_Bank):  # noqa: N801 - named as a mistake
+class RemembersInMemory(_Bank):
     """Keeps what became of a transfer in the process: it dies with it, and another machine is asked."""
 
     def __init__(self, accounts: Any) -> None:
@@ -103,28 +103,28 @@ class remembers_in_memory(_Bank):  # noqa: N801 - named as a mistake
         return self.states.get(message.keys, ROLLBACK)
 
 
-class looks_and_does_not_close(_Bank):  # noqa: N801
+class LooksAndDoesNotClose(_Bank):
     """Looks, finds nothing, and says rollback: the write that is under way takes the money all the same."""
 
     async def check_local_transaction(self, message: Any) -> LocalTransactionState:
         return COMMIT if await self.accounts.read(message.keys) == "paid" else ROLLBACK
 
 
-class waits_for_ever(_Bank):  # noqa: N801
+class WaitsForEver(_Bank):
     """Finds nothing and says that it does not know: nobody ever will."""
 
     async def check_local_transaction(self, message: Any) -> LocalTransactionState:
         return COMMIT if await self.accounts.read(message.keys) == "paid" else UNKNOW
 
 
-class hopes_for_the_best(_Bank):  # noqa: N801
+class HopesForTheBest(_Bank):
     """Says commit when it is asked: the half message is there, so the money must have been taken."""
 
     async def check_local_transaction(self, message: Any) -> LocalTransactionState:
         return COMMIT
 
 
-class takes_silence_for_no(_Bank):  # noqa: N801
+class TakesSilenceForNo(_Bank):
     """Says rollback when the data base does not answer; the money may have been taken."""
 
     async def execute_local_transaction(self, message: Any, argument: Any) -> LocalTransactionState:
@@ -134,7 +134,7 @@ class takes_silence_for_no(_Bank):  # noqa: N801
             return ROLLBACK
 
 
-class takes_silence_for_yes(_Bank):  # noqa: N801
+class TakesSilenceForYes(_Bank):
     """Says commit when the data base does not answer; the money may be where it was."""
 
     async def execute_local_transaction(self, message: Any, argument: Any) -> LocalTransactionState:
@@ -144,7 +144,7 @@ class takes_silence_for_yes(_Bank):  # noqa: N801
             return COMMIT
 
 
-class silence_is_no_when_asked(_Bank):  # noqa: N801
+class SilenceIsNoWhenAsked(_Bank):
     """Says rollback when the data base does not answer the broker's question."""
 
     async def check_local_transaction(self, message: Any) -> LocalTransactionState:
@@ -154,7 +154,7 @@ class silence_is_no_when_asked(_Bank):  # noqa: N801
             return ROLLBACK
 
 
-class takes_then_notes(_Bank):  # noqa: N801
+class TakesThenNotes(_Bank):
     """Takes the money, then writes down for which transfer: a machine can die in between."""
 
     async def execute_local_transaction(self, message: Any, argument: Any) -> LocalTransactionState:
@@ -166,7 +166,7 @@ class takes_then_notes(_Bank):  # noqa: N801
         return COMMIT
 
 
-class notes_then_takes(_Bank):  # noqa: N801
+class NotesThenTakes(_Bank):
     """Writes "paid" first, and takes the money then."""
 
     async def execute_local_transaction(self, message: Any, argument: Any) -> LocalTransactionState:
@@ -178,7 +178,7 @@ class notes_then_takes(_Bank):  # noqa: N801
         return COMMIT
 
 
-class forgets_the_empty_account(_Bank):  # noqa: N801
+class ForgetsTheEmptyAccount(_Bank):
     """Commits whatever the data base says."""
 
     async def execute_local_transaction(self, message: Any, argument: Any) -> LocalTransactionState:
@@ -186,7 +186,7 @@ class forgets_the_empty_account(_Bank):  # noqa: N801
         return COMMIT
 
 
-class knows_the_transfer_by_its_text(_Bank):  # noqa: N801
+class KnowsTheTransferByItsText(_Bank):
     """Notes what is paid, not which transfer it is: of two that are alike only one is."""
 
     async def execute_local_transaction(self, message: Any, argument: Any) -> LocalTransactionState:
@@ -204,14 +204,14 @@ class knows_the_transfer_by_its_text(_Bank):  # noqa: N801
         return ROLLBACK
 
 
-class refuses_all(_Bank):  # noqa: N801
+class RefusesAll(_Bank):
     """Never takes any money: the sum is right, and nobody is paid."""
 
     async def execute_local_transaction(self, message: Any, argument: Any) -> LocalTransactionState:
         return ROLLBACK
 
 
-class already_noted_is_paid(_Bank):  # noqa: N801
+class AlreadyNotedIsPaid(_Bank):
     """Takes "already noted" for "paid", in both places."""
 
     async def execute_local_transaction(self, message: Any, argument: Any) -> LocalTransactionState:
@@ -231,18 +231,18 @@ WRONG = {
     "16/first-asked": [as_soon_as_it_is_old, in_the_next_round, an_interval_later],
     "16/let-go": [the_first_end_counts, all_commits, answers_are_late_too],
     "16/bank": [
-        remembers_in_memory,
-        looks_and_does_not_close,
-        waits_for_ever,
-        hopes_for_the_best,
-        takes_silence_for_no,
-        takes_silence_for_yes,
-        silence_is_no_when_asked,
-        takes_then_notes,
-        notes_then_takes,
-        forgets_the_empty_account,
-        knows_the_transfer_by_its_text,
-        refuses_all,
-        already_noted_is_paid,
+        RemembersInMemory,
+        LooksAndDoesNotClose,
+        WaitsForEver,
+        HopesForTheBest,
+        TakesSilenceForNo,
+        TakesSilenceForYes,
+        SilenceIsNoWhenAsked,
+        TakesThenNotes,
+        NotesThenTakes,
+        ForgetsTheEmptyAccount,
+        KnowsTheTransferByItsText,
+        RefusesAll,
+        AlreadyNotedIsPaid,
     ],
 }  # fmt: skip

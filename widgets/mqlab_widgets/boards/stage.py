@@ -86,7 +86,7 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients):
         if self.held.get(node):
             parts.append(f"{len(self.held[node])} pulls held")
         if node in self.trouble:
-            parts.append(self.trouble[node])
+            parts.append(self.trouble_words(node))
         if kind == "consumer" and state != DOWN:
             consumer = self._consumer(node)
             parts.append(f"{consumer.cached} messages cached, {consumer.busy} in listeners")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from mqlab.protocol.pop_check_point import REVIVE_GROUP, is_revive_topic
 from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC, TIMER_TOPIC
+from mqlab.trace.events.transaction import STORED
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.stage_notes import StageNotes
 from mqlab_widgets.boards.stage_state import ASIDE, ASKED, DELAYED, ENDS, HIDDEN, MOST_TOLD, Held, Log
 
 BROADCAST = "@broadcast"
 """What a broker adds to the name of a group whose members all get everything (BroadcastOffsetManager)."""
-HAVE_IT = ("PUT_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
-"""What a store says that has a message, safely or not."""
 POP_US = 10_000
 """A pop gives its messages the time of its beginning, which is so much before at most."""
 MOST_KEYS = 8_000
@@ -99,7 +98,7 @@ class StageBrokers(StageNotes):
     # -- half messages ------------------------------------------------------------------------------------------------
 
     def on_half_message_hidden(self, record: Record) -> None:
-        if record.status in HAVE_IT:
+        if record.status in STORED:
             self.halves[record.unique_key] = None
             self._half(record, record.half_offset, HIDDEN)
 

@@ -14,6 +14,8 @@ SENDS = {RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND
 PULLS = {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.POP_MESSAGE}
 ACKS = {RequestCode.ACK_MESSAGE, RequestCode.CHANGE_MESSAGE_INVISIBLETIME}
 ABOUT_TRANSACTIONS = {RequestCode.END_TRANSACTION, RequestCode.CHECK_TRANSACTION_STATE}
+HANGS, IS_SLOW, IS_FULL = "hangs", "is slow", "is full"
+"""What may be wrong with a disk."""
 SCARCE = 65_536
 """A disk with fewer bytes left is called full."""
 
@@ -80,32 +82,36 @@ class StageMachines(StageNotes):
             strip.give_up(node)
 
     def on_disk_hung(self, record: Record) -> None:
-        self.trouble[record.target] = "its disk hangs"
+        self._disk(record.target, HANGS, is_so=True)
 
     def on_disk_unhung(self, record: Record) -> None:
-        self.trouble.pop(record.target, None)
+        self._disk(record.target, HANGS, is_so=False)
 
     def on_disk_slowed(self, record: Record) -> None:
-        self.trouble[record.target] = "its disk is slow"
+        self._disk(record.target, IS_SLOW, is_so=True)
 
     def on_disk_quick(self, record: Record) -> None:
-        self.trouble.pop(record.target, None)
+        self._disk(record.target, IS_SLOW, is_so=False)
 
     def on_disk_full_changed(self, record: Record) -> None:
-        if record.full:
-            self.trouble[record.node] = "its disk is full"
-        else:
-            self.trouble.pop(record.node, None)
+        self._disk(record.node, IS_FULL, is_so=record.full)
 
     def on_action_taken(self, record: Record) -> None:
         if record.verb == "restart":
             self.states[json.loads(record.arguments)["node"]] = RUNNING
         elif record.verb == "fill_disk":
             given = json.loads(record.arguments)
-            if given.get("free_bytes", 0) < SCARCE:
-                self.trouble[given["node"]] = "its disk is full"
-            else:
-                self.trouble.pop(given["node"], None)
+            self._disk(given["node"], IS_FULL, is_so=given.get("free_bytes", 0) < SCARCE)
+
+    def _disk(self, node: str, what: str, *, is_so: bool) -> None:
+        """From now on this is wrong with a disk, or is not any more."""
+        wrong = (*(one for one in self.trouble.pop(node, ()) if one != what), *[what] * is_so)
+        if wrong:
+            self.trouble[node] = wrong
+
+    def trouble_words(self, node: str) -> str:
+        """What is wrong with the disk of a machine, in words."""
+        return f"its disk {' and '.join(self.trouble[node])}"
 
     # -- the wire -----------------------------------------------------------------------------------------------------
 

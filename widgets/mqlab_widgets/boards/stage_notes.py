@@ -51,8 +51,8 @@ class StageNotes(Board):
         self.held: dict[str, dict[tuple[int, str], Held]] = {}
         self.woken: dict[str, dict[tuple[int, str], Held]] = {}
         """Broker -> the pulls that were held and are woken, until it looks at them again."""
-        self.trouble: dict[str, str] = {}
-        """Machine -> what is wrong with its disk."""
+        self.trouble: dict[str, tuple[str, ...]] = {}
+        """Machine -> what is wrong with its disk: that it hangs, is slow, is full. It may be several things at once."""
         self.producers: dict[str, Producer] = {}
         self.consumers: dict[str, Consumer] = {}
         self.answers: dict[tuple[str, int, str], tuple[Queue, tuple[str, ...], int]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mqlab.trace.events.transaction import STORED
 from mqlab.trace.record import Record
 from mqlab.views import Table
 from mqlab_widgets.boards.board import TableBoard
@@ -42,7 +43,7 @@ class TransactionsBoard(TableBoard):
 
     def on_half_message_hidden(self, record: Record) -> None:
         """A broker hides a message."""
-        if record.status in ("PUT_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE"):
+        if record.status in STORED:
             self.transactions[record.node, record.unique_key] = Transaction(
                 record.topic, record.half_offset, record.log_offset, record.ts_us
             )

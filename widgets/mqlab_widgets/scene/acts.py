@@ -215,11 +215,8 @@ def _homes(board: StageBoard, node: str, key: str) -> list[object]:
     mine = [queue for queue in board.strips if queue[0] == node]
     delayed = [queue for queue in mine if queue[1] == DELAYED]
     popped = [queue for queue in mine if key in (board.key_at(queue, one) or "-" for one in board.strips[queue].popped)]
-    half = [
-        queue
-        for queue in mine
-        if queue[1:] == HALF_QUEUE[1:] and any(cell.key == key for cell in board.strips[queue].cells)
-    ]
+    hidden = [queue for queue in mine if queue[1] == RMQ_SYS_TRANS_HALF_TOPIC]
+    half = [queue for queue in hidden if any(cell.key == key for cell in board.strips[queue].cells)]
     return [("queue", *queue[1:]) for queue in (*delayed, *half, *reversed(popped))]
 
 

@@ -41,7 +41,9 @@ HANDS = {TIMER_TOPIC: "M0 -7V0L5 3", RMQ_SYS_TRANS_OP_HALF_TOPIC: "M-3.5 0.3L-1 
 IN_A_LINE = (TIMER_TOPIC, REVIVE, RMQ_SYS_TRANS_OP_HALF_TOPIC)
 """Topics of which a line is enough."""
 TO_READ = SIZES[:-3]
-"""The sizes in which every number is easy to read: what is said of copies makes way for them."""
+"""The sizes in which every number is easy to read. What is said of copies may make queues smaller, and makes way where
+they would get another size than these.
+"""
 ANY_ROW = 26
 """Height of the row of pops that wait for any queue of a topic."""
 
@@ -66,20 +68,21 @@ def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
     free = room - HEAD - LOG - 6 - (LINE if card.name in board.trouble else 0) - LINE * len(lined)
     free -= ANY_ROW * len(popped)
     titles = LINE * len(topics) if len(topics) > 1 else 0
-    pair = board.pair_words(card.name)
-    with_pair, without = (_size_of(queues, free - titles - line) for line in (LINE, 0))
-    if without in TO_READ and with_pair not in TO_READ:
-        pair = ()
-    free -= LINE if pair else 0
+    size, pair = _size_of(queues, free - titles), board.pair_words(card.name)
+    if pair:
+        smaller = _size_of(queues, free - titles - LINE)
+        if smaller is size or smaller in TO_READ:
+            free, size = free - LINE, smaller
+        else:
+            pair = ()
     if card.name in board.trouble:
-        card.line(board.trouble[card.name], css="trouble")
+        card.line(board.trouble_words(card.name), css="trouble")
     if pair:
         card.line(*pair)
     if not topics:
         card.line("no queue has a message yet")
     owners = max((len(strip.owners) for strips in topics.values() for strip in strips.values()), default=1)
     chips = min(max(1, owners), MOST_OWNERS)
-    size = _size_of(queues, free - titles)
     held, woken = _by_queue(board.held, card), _by_queue(board.woken, card)
     if size is not None:
         for topic, strips in topics.items():
