@@ -87,7 +87,7 @@ class Bank:
     def _half_message(self, number: int) -> MessageExtBrokerInner:
         properties = {
             MessageConst.PRODUCER_GROUP: "bank", MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX: f"{number:032X}",
-            "TRAN_MSG": "true",
+            MessageConst.TRANSACTION_PREPARED: "true",
         }  # fmt: skip
         now_ms = self.lab.brokers[0].node.now_ms()
         return MessageExtBrokerInner(TOPIC, BODY, 0, 0, 4, properties, None, now_ms, "10.0.0.9:40000", "10.0.0.2:10911")
