@@ -26,8 +26,10 @@ VARIABLE = "MQLAB_BUILD"
 COMPILED, BARE, PLAIN = "compiled", "bare", ""
 MATERIAL = "mqlab/labs/material"
 """Where mqlab/material.py looks for it."""
-TAKEN = ("labs/sources/*.py", "docs/*.md", "datasets/*.*", "datasets/samples/*/*")
-"""What goes into the wheel as it is. The sources have the solutions: marking needs them."""
+TAKEN = ("labs/sources/*.py", "docs/*.md", "datasets/*.*")
+"""What goes into the wheel as it is. The sources have the solutions: marking needs them. The samples of data sets stay
+behind: nothing that is installed reads them, and `mqlab dataset NAME sample` makes the same.
+"""
 
 
 class WheelHook(BuildHookInterface):  # type: ignore[type-arg]  # what a builder is configured with is its own affair

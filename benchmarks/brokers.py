@@ -4,12 +4,11 @@ beside one with none, and a pair that nobody uses.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from statistics import median
 
-from benchmarks.harness import Figure, figure, garbage_collector_off, operations_per_second
+from benchmarks.harness import Figure, figure, operations_per_second, seconds_of
 from benchmarks.messages import SENDERS, TOPIC, Flow
 from benchmarks.peers import BODY, MESSAGES
 from mqlab import Lab, Message
@@ -88,29 +87,22 @@ class Bank:
     def _half_message(self, number: int) -> MessageExtBrokerInner:
         properties = {
             MessageConst.PRODUCER_GROUP: "bank", MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX: f"{number:032X}",
-            "TRAN_MSG": "true",
+            MessageConst.TRANSACTION_PREPARED: "true",
         }  # fmt: skip
         now_ms = self.lab.brokers[0].node.now_ms()
         return MessageExtBrokerInner(TOPIC, BODY, 0, 0, 4, properties, None, now_ms, "10.0.0.9:40000", "10.0.0.2:10911")
 
     def sends_us(self) -> float:
         """What a plain message costs, us: sent, stored and acknowledged."""
-        return self._measured(self._send) / SENDS_AT_ONCE * 1e6
+        return seconds_of(self._send) / SENDS_AT_ONCE * 1e6
 
     def rounds_ms(self) -> float:
         """What ten looks at the half messages cost with all else that a broker does in five minutes, ms."""
-        return self._measured(lambda: self.lab.run_for(seconds=ROUNDS_S)) * 1e3
+        return seconds_of(lambda: self.lab.run_for(seconds=ROUNDS_S)) * 1e3
 
     def _send(self) -> None:
         for _ in range(SENDS_AT_ONCE):
             self.lab.run(self.producer.send(Message(TOPIC, BODY)))
-
-    @staticmethod
-    def _measured(run: Callable[[], object]) -> float:
-        with garbage_collector_off():
-            began = time.process_time()
-            run()
-            return time.process_time() - began
 
 
 def half_messages() -> list[Figure]:

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
 from mqlab import scenarios
-from mqlab.data_sets.recipe import CARD, LATE, LOST, TWICE, Recipe, file_name, recipes
+from mqlab.data_sets.recipe import LATE, LOST, TWICE, Recipe, file_name, read_card, recipes
 from mqlab.trace.catalogue import about
 from mqlab.trace.record import KIND
 from mqlab.trace.recorded import read_parquet
@@ -29,7 +28,7 @@ SEALS = {
 def page(recipe: Recipe, directory: Path) -> str:
     """The page of a data set whose sample lies below this directory."""
     sample = directory / SAMPLES / recipe.name
-    card = json.loads((sample / CARD).read_text(encoding="utf-8"))
+    card = read_card(recipe, SAMPLE, sample)
     kinds: Counter[str] = Counter()
     for seed in recipe.seeds(SAMPLE):
         kinds.update(row[KIND] for row in read_parquet(sample / file_name(seed)))
@@ -59,8 +58,9 @@ def page(recipe: Recipe, directory: Path) -> str:
         f"    mqlab dataset {recipe.name} small",
         f"    mqlab dataset {recipe.name} small --verify",
         "",
-        f"`{SAMPLES}/{recipe.name}` is the size `{SAMPLE}`: {card['events']:,} events of {card['worlds']} worlds. The "
-        "checksum is over the trace hashes of the worlds, so it is of the events and not of the files' bytes.",
+        f"`{SAMPLES}/{recipe.name}` in a clone is the size `{SAMPLE}`: {card['events']:,} events of {card['worlds']} "
+        "worlds. The checksum is over the trace hashes of the worlds, so it is of the events and not of the files' "
+        "bytes.",
         "",
         "## What is in it",
         "",

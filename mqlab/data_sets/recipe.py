@@ -143,14 +143,20 @@ def make(recipe: Recipe, size: str, out: Path, *, jobs: int = 1, progress: Progr
     return card
 
 
-def verify(recipe: Recipe, size: str, directory: Path) -> int:
-    """Read a data set again and compare it with its card; the number of its events. LearnerError if it differs."""
+def read_card(recipe: Recipe, size: str, directory: Path) -> dict[str, Any]:
+    """The card of a data set in a directory. LearnerError where there is none."""
     try:
-        card = json.loads((directory / CARD).read_text(encoding="utf-8"))
+        return dict(json.loads((directory / CARD).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         raise LearnerError(
-            f"there is no whole data set in {directory}", f"make it: mqlab dataset {recipe.name} {size}"
+            f"there is no whole data set in {directory}",
+            f"make it: mqlab dataset {recipe.name} {size} --out {directory}",
         ) from None
+
+
+def verify(recipe: Recipe, size: str, directory: Path) -> int:
+    """Read a data set again and compare it with its card; the number of its events. LearnerError if it differs."""
+    card = read_card(recipe, size, directory)
     hashes, events = [], 0
     seeds = recipe.seeds(size)
     for seed in counted("worlds", seeds, len(seeds)):

@@ -51,6 +51,13 @@ def test_the_samples_are_what_their_cards_say_and_the_pages_what_the_samples_are
     assert sum(file.stat().st_size for file in samples.rglob("*") if file.is_file()) < 5_000_000
 
 
+def test_a_page_without_its_sample_says_how_it_is_made(tmp_path: Path) -> None:
+    """As in a wheel, which has no samples."""
+    recipe = read_recipe(ROOT / "datasets" / "twice.toml")
+    with pytest.raises(LearnerError, match=r"mqlab dataset twice sample --out .*samples/twice"):
+        page(recipe, tmp_path)
+
+
 def test_a_sample_is_what_its_command_makes(tmp_path: Path) -> None:
     recipe = read_recipe(ROOT / "datasets" / "twice.toml")
     kept = card_of(ROOT / "datasets" / SAMPLES / "twice")

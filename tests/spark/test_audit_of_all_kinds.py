@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.spark_questions import compare, open_in_duckdb, sql_of
-from mqlab import Lab
+from mqlab import Lab, LocalTransactionState, Message, TransactionListener
 from mqlab.client import ConsumeFromWhere
 from mqlab.data_sets import TWICE, hidden
 from mqlab_spark import build, tables_at
@@ -20,7 +20,7 @@ from mqlab_spark.place import Place
 from mqlab_spark.tables import ALL, ANSWERS, EVENTS
 from mqlab_spark.tables.table import Table
 from tests.spark.conftest import TraceOf
-from tests.spark.truths import Worlds, played, record_all
+from tests.spark.truths import ACCIDENTS, Worlds, played, record_all
 from tests.worlds import send, shop, started_consumer, started_producer
 
 pytestmark = pytest.mark.slow
@@ -54,6 +54,27 @@ def slave_that_serves() -> Lab:
     return lab
 
 
+class NeverKnows(TransactionListener):
+    """Does not say how a transaction ends, however often it is asked."""
+
+    def execute_local_transaction(self, message: Message, argument: Any) -> LocalTransactionState:
+        return LocalTransactionState.UNKNOW
+
+    def check_local_transaction(self, message: Message) -> LocalTransactionState:
+        return LocalTransactionState.UNKNOW
+
+
+def put_aside() -> Lab:
+    """A broker asks once about a half message, and then no more."""
+    lab = shop(seed=1, transaction_check_max=1, transaction_check_interval=10_000)
+    producer = lab.transaction_producer("bank", NeverKnows(), topics=["T"])
+    lab.run(producer.start())
+    started_consumer(lab)
+    lab.run(producer.send_message_in_transaction(Message("T", b"100")))
+    lab.run_for(seconds=60)
+    return lab
+
+
 @pytest.fixture(scope="module")
 def worlds() -> Worlds:
     return {
@@ -62,9 +83,10 @@ def worlds() -> Worlds:
         **played("sync-replication", (0,)),
         **played("sync-replication", (3,), "power_off", slave_hangs_s=0, master_down_s=0, in_sync_replicas=1),
         **played("sql-filters", (1,), settle_s=10, bit_maps=True),
-        **played("request-reply", (18,), "crash", "freeze", "partition", "power_off"),
+        **played("request-reply", (18,), *ACCIDENTS),
         "traced.parquet": traced_shop(),
         "served.parquet": slave_that_serves(),
+        "aside.parquet": put_aside(),
     }
 
 
@@ -114,6 +136,13 @@ def test_a_rolled_back_transfer_is_not_lost_and_one_without_an_end_waits(
     wanted = {"committed": "consumed", "rolled back": "rolled back", "open": "half", "asked about": "half"}
     assert status == {key: wanted[outcome] for key, outcome in outcomes.items()}
     assert Counter(status.values())["half"] == 5
+
+
+def test_what_its_broker_asks_no_more_about_is_put_aside(tables: dict[str, DataFrame]) -> None:
+    (row,) = rows_of(tables, "aside.parquet")
+    (life,) = tables["transactions"].where("world = 'aside.parquet'").collect()
+    assert (row.status, row.proof_us) == ("put aside", life.put_aside_us)
+    assert (life.outcome, life.asked, life.said) == ("put aside", 1, "UNKNOW")
 
 
 def test_a_transfer_that_is_credited_twice_was_committed_twice(tables: dict[str, DataFrame], worlds: Worlds) -> None:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from mqlab import Lab
 from mqlab_spark.tables.gold.filters import FILTERS
 from mqlab_spark.tables.table import EVENTS
-from tests.spark.truths import Worlds, filters, played, recorded
+from tests.spark.truths import ACCIDENTS, Worlds, filters, played, recorded
 from tests.worlds import send, shop, started_consumer, started_producer
 
 SAME_HASH = ("Aa", "BB")
@@ -31,7 +31,7 @@ def filtering() -> Worlds:
     return {
         **played("sql-filters", (0,), settle_s=0),
         **played("sql-filters", (1,), settle_s=0, bit_maps=True),
-        **played("sql-filters", (2, 3), "crash", "freeze", "partition", "power_off"),
+        **played("sql-filters", (2, 3), *ACCIDENTS),
         **played("steady-load", (0,), settle_s=0),
         **played("half-message", (0,), settle_s=0),
         "tags.parquet": two_tags_of_one_hash(),

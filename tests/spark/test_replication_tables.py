@@ -129,3 +129,26 @@ def test_a_record_is_there_when_its_last_piece_is_and_gone_when_the_slave_loses_
         (2, 2, 0, 0, 0.0), (0, 0, 500, 1, 500.0), (1, 1, 500, 1, 200.0),
     ]  # fmt: skip
     assert (seconds[2].sync_timed_out, seconds[2].longest_wait_ms, seconds[0].longest_wait_ms) == (1, 200, None)
+    assert [row.slowest_copy_ms for row in seconds] == [200.0, None, 1_100.0]
+
+
+def test_what_its_master_loses_is_lacking_no_longer(trace_of: TraceOf) -> None:
+    """Rows made by hand: a record that its master loses before a slave has it."""
+    told: list[tuple[Any, ...]] = [
+        (0, "m", "BrokerStarted", "m", 0, "10.0.0.1:10911"),
+        (0, "s", "BrokerStarted", "m", 1, "10.0.0.2:10911"),
+        (100, "m", "MessageStored", "T", 0, 0, 0, 500, "gone"),
+        (1_200, "m", "StoreRecovered", False, 0, 0, 0, 0, 500, ""),
+    ]
+    rows: list[Any] = [
+        (number, 0, ms * 1_000, node, "task", -1, -1, *rest) for number, (ms, node, *rest) in enumerate(told)
+    ]
+    made = {EVENTS: trace_of(rows)}
+    for table in (WORLDS, MESSAGES, REPLICAS):
+        made[table.name] = table.make(made)
+    (lacked,) = made["replicas"].collect()
+    assert (lacked.why, lacked.lacked_us, lacked.copied_us, lacked.gone_us) == ("written", 100_000, None, 1_200_000)
+    seconds = REPLICATION.make(made).orderBy("second").collect()
+    assert [(row.written, row.copied, row.behind, row.behind_bytes, row.lag_ms) for row in seconds] == [
+        (1, 0, 1, 500, 900.0), (0, 0, 0, 0, 0.0),
+    ]  # fmt: skip

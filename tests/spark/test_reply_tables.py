@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from mqlab_spark.tables.gold.round_trips import ROUND_TRIPS
 from mqlab_spark.tables.silver.replies import REPLIES
 from mqlab_spark.tables.table import EVENTS
-from tests.spark.truths import Worlds, played, recorded, replies
+from tests.spark.truths import ACCIDENTS, Worlds, played, recorded, replies
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def asking() -> Worlds:
     """Late replies; askers, repliers and brokers that die; and a world that ends while requests are out."""
     return {
         **played("request-reply", (0,), settle_s=0),
-        **played("request-reply", (10, 15, 18), "crash", "freeze", "partition", "power_off", settle_s=10),
+        **played("request-reply", (10, 15, 18), *ACCIDENTS, settle_s=10),
         **played("request-reply", (3,), settle_s=0, every_ms=450, timeout_ms=20_000, slow_ms=15_000),
         **played("steady-load", (0,), settle_s=0),
     }

@@ -19,7 +19,7 @@ from mqlab_spark import read_trace
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 HIDDEN = ("PUT_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
 COMMIT, ROLLBACK = "COMMIT_MESSAGE", "ROLLBACK_MESSAGE"
-ANY_FAULT = ("crash", "freeze", "partition", "power_off")
+ACCIDENTS = ("crash", "freeze", "partition", "power_off")
 
 Worlds = Mapping[str, Lab]
 """The name of each world, as tables have it, and its lab."""

@@ -5,14 +5,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
+from mqlab.explore.rules_of_transactions import COMMIT, ROLLBACK, STORED
 from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC
 from mqlab_spark.schema import WORLD
 from mqlab_spark.tables.copies import torn_away
-
-STORED = ("PUT_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
-"""The words for a half message that is stored, perhaps less safely than it should be."""
-
-COMMIT, ROLLBACK = "COMMIT_MESSAGE", "ROLLBACK_MESSAGE"
 
 KINDS = ("HalfMessageHidden", "TransactionEnded", "TransactionChecked", "HalfMessageGivenUp", "MessageStored")
 """What is told of half messages, and what is stored under their keys."""

@@ -85,7 +85,8 @@ REPLICATION_COLUMNS = shared(
     behind=(WHOLE, "records that the slave lacks at the end of the second, or of the world"),
     behind_bytes=(WHOLE, "their bytes in the log"),
     lag_ms=(NUMBER, "for how long it has lacked the oldest of them; 0: it lacks none"),
-    only_here=(WHOLE, "those of them whose producer was told that they are stored: lost if the master's disk is now"),
+    only_here=(WHOLE, "those of them whose producer was told that they are stored: lost if the master's disk is lost "
+                       "now; of bytes that it has not flushed, and a loss of power takes, nothing is said"),
     sync_ok=(WHOLE, "puts at the master that waited for copies, and were answered PUT_OK in the second"),
     sync_timed_out=(WHOLE, "puts that were answered FLUSH_SLAVE_TIMEOUT"),
     longest_wait_ms=(WHOLE, "the longest wait of these; null: none was answered"),

@@ -86,8 +86,8 @@ REPLIES = Table(
         late_us=(WHOLE, "when a reply first came for which nobody waited any more; null: none did"),
         given_up_us=(WHOLE, "when the asker gave up; null: it did not"),
         given_up_reason=(TEXT, "why it gave up"),
-        outcome=(TEXT, "answered, timed out, failed (the request could not be sent), or open: the trace or the asker's "
-                       "process, ended before"),
+        outcome=(TEXT, "answered, timed out, failed (the request could not be sent), or open: the trace, or the "
+                       "asker's process, ended before"),
         reply=(TEXT, "in time, late (nobody waited any more), not pushed (it got no further than a broker), or none"),
     ),
     (EVENTS,),

@@ -5,16 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
+from mqlab.explore.rules_of_transactions import COMMIT, ROLLBACK
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.half_messages import (
-    COMMIT,
-    ROLLBACK,
-    is_copy,
-    is_ended,
-    is_hidden,
-    of_half_messages,
-    torn_halves,
-)
+from mqlab_spark.tables.half_messages import is_copy, is_ended, is_hidden, of_half_messages, torn_halves
 from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, TRUTH, WHOLE, Table, Tables, shared
 
 COMMITTED, ROLLED_BACK, PUT_ASIDE = "committed", "rolled back", "put aside"
