@@ -182,8 +182,9 @@ pip-test: wheels all-sets ## install out/wheels into empty environments, and use
 COMPILED_REFUSES := --deselect tests/store/test_put.py::test_a_message_without_body_is_refused
 
 .PHONY: fast-test
-fast-test: fast ## the hashes and the store's tests with the compiled mqlab
-	$(PY) -m mqlab fast python -m pytest -q $(COMPILED_REFUSES) tests/lab/test_determinism.py tests/store
+fast-test: fast ## the hashes and the tests of the store and of restarted clients with the compiled mqlab
+	$(PY) -m mqlab fast python -m pytest -q $(COMPILED_REFUSES) tests/lab/test_determinism.py \
+		tests/lab/test_restarted_clients.py tests/store
 
 # How many seeds of each scenario `make explore-seeds` plays.
 SEEDS ?= 1000

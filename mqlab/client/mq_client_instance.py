@@ -244,10 +244,13 @@ class MQClientInstance:
                         address, group, self.client_id, subscription, self.config.mq_client_api_timeout
                     )
                 except RemotingException as error:
-                    raise MQClientException(
+                    failure = MQClientException(
                         f"Check client in broker error: {error}. What to do: a subscription with "
                         f"{subscription.expression_type} needs a broker that can be asked; see that it runs."
-                    ) from error
+                    )
+                    # Said so and not by `from`, which compiled code leaves out: who starts clients again asks for it.
+                    failure.__cause__ = error
+                    raise failure
 
     async def find_consumer_id_list(self, topic: str, group: str) -> list[str] | None:
         """The members of a group, as one broker of the topic knows them; None when it cannot be asked.
