@@ -248,9 +248,9 @@ class MQClientInstance:
                         f"Check client in broker error: {error}. What to do: a subscription with "
                         f"{subscription.expression_type} needs a broker that can be asked; see that it runs."
                     )
-                    # Said so and not by `from`, which compiled code leaves out: who starts clients again asks for it.
+                    # Compiled code leaves `from` out, and who starts clients again asks for the cause.
                     failure.__cause__ = error
-                    raise failure
+                    raise failure from error
 
     async def find_consumer_id_list(self, topic: str, group: str) -> list[str] | None:
         """The members of a group, as one broker of the topic knows them; None when it cannot be asked.
