@@ -3,22 +3,38 @@
 A trace ends with a mark that counts its events (see recorder.py). Without it the recording was interrupted, or the file
 was cut: reading raises ProtocolError behind the last event, unless `whole=False` asks for what is there. Traces written
 before there was a mark say nothing in their header, and are read as they are: whether they are whole, nobody can tell.
+
+Spark reads traces by these rules, too (`mqlab_spark.contract`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.trace.bus import Row
-from mqlab.trace.catalogue import CATALOGUE, OLDEST_VERSION, SCHEMA_VERSION, CatalogueError, check_row, columns_of
+from mqlab.trace.catalogue import (
+    CATALOGUE,
+    COMMON_TYPES,
+    OLDEST_VERSION,
+    SCHEMA_VERSION,
+    CatalogueError,
+    check_row,
+    columns_of,
+    field_types,
+)
 from mqlab.trace.recorder import BATCH_ROWS, END_MARK, PARQUET_KEY, ParquetRecorder, pyarrow
 
 LAST_BYTES = 4_096
 """The end mark is looked for in so many bytes at the end of a file; it has some thirty."""
+
+PIECE_BYTES = 1 << 20
+HEADER_AND_MARK = 2
+"""The lines of a file that are no events."""
 
 
 def check_header(text: str | bytes, path: str | Path) -> dict[str, Any]:
@@ -49,7 +65,8 @@ def read_header(path: str | Path) -> dict[str, Any]:
 
 def check_whole(path: str | Path) -> dict[str, Any]:
     """The header of a recorded trace, as `read_header` gives it; ProtocolError if it should have an end mark and has
-    none. Its events are not read for that.
+    none, or one that counts another number of events, or if a column has another type than its events have. The events
+    are not read for that, lines are counted.
     """
     if _is_parquet(path):
         return _check_parquet_whole(path)
@@ -58,8 +75,13 @@ def check_whole(path: str | Path) -> dict[str, Any]:
         with Path(path).open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - LAST_BYTES))
             *_, last_line, rest = ["", *file.read().decode("ascii", "replace").split("\n")]
-        if rest or _end_of(last_line) is None:
-            raise _not_whole(path)
+            end = None if rest else _end_of(last_line)
+            if end is None:
+                raise _not_whole(path)
+            file.seek(0)
+            count = sum(piece.count(b"\n") for piece in iter(partial(file.read, PIECE_BYTES), b"")) - HEADER_AND_MARK
+        if end != count:
+            raise _counts_others(path, count, end)
     return header
 
 
@@ -83,11 +105,38 @@ def _header_of(file: Any, path: str | Path) -> dict[str, Any]:
 
 def _check_parquet_whole(path: str | Path) -> dict[str, Any]:
     with _open_parquet(path) as file:
-        header = _header_of(file, path)
-        told, rows = file.metadata.metadata or {}, file.metadata.num_rows
-    if header.get("end_mark") and told.get(END_MARK.encode()) != str(rows).encode():
+        return check_footer(file, path)
+
+
+def check_footer(file: Any, path: str | Path) -> dict[str, Any]:
+    """The header of an open Parquet trace (a `pyarrow.parquet.ParquetFile`); ProtocolError as `check_whole`."""
+    header = _header_of(file, path)
+    told, rows = file.metadata.metadata or {}, file.metadata.num_rows
+    end = told.get(END_MARK.encode())
+    if header.get("end_mark") and end is None:
         raise _not_whole(path, rows)
+    if header.get("end_mark") and end != str(rows).encode():
+        raise _counts_others(path, rows, (end or b"").decode("ascii", "replace"))
+    types = pyarrow().types
+    fits = {"int": types.is_integer, "str": _is_text, "bool": types.is_boolean}
+    found = {field.name: field.type for field in file.schema_arrow}
+    for name in COMMON_TYPES:
+        if name not in found:
+            raise ProtocolError(f"{path} has no column {name}, which every event has: record the trace again")
+    for name, kind in (*COMMON_TYPES.items(), *field_types().items()):
+        if name in found and not fits[kind](found[name]):
+            raise ProtocolError(f"{path} has a column {name} of {found[name]}; it must be {kind}. Record it again")
     return header
+
+
+def _is_text(column_type: Any) -> bool:
+    types = pyarrow().types
+    plain = column_type.value_type if types.is_dictionary(column_type) else column_type
+    return bool(types.is_string(plain) or types.is_large_string(plain))
+
+
+def _counts_others(path: str | Path, count: int, end: int | str) -> ProtocolError:
+    return ProtocolError(f"{path} has {count} events, but its end mark counts {end}: record the trace again")
 
 
 def _not_whole(path: str | Path, count: int | None = None) -> ProtocolError:
@@ -105,28 +154,36 @@ def read_json_lines(path: str | Path, *, whole: bool = True) -> Iterator[Row]:
     """The rows of a JSON lines trace, lazily. ProtocolError for an unknown schema version, a line that is no event
     and, behind the last event, a trace that is not whole (unless `whole` is False).
     """
-    marked = bool(_json_header(path).get("end_mark"))
-    return _json_rows(path, marked=marked, whole=whole)
+    _json_header(path)
+    return _lines_of(path, whole=whole)
 
 
-def _json_rows(path: str | Path, *, marked: bool, whole: bool) -> Iterator[Row]:
+def _lines_of(path: str | Path, *, whole: bool) -> Iterator[Row]:
+    with _open_text(path) as file:
+        yield from json_rows(file, path, whole=whole)
+
+
+def json_rows(lines: Iterable[str], path: str | Path, *, whole: bool = True) -> Iterator[Row]:
+    """The rows of the lines of a JSON lines trace, header and end mark with them; ProtocolError as `read_json_lines`,
+    which names the `path`.
+    """
+    reading = iter(lines)
+    marked = bool(check_header(next(reading, ""), path).get("end_mark"))
     count = 0
     end: int | None = None
-    with _open_text(path) as file:
-        file.readline()
-        for number, line in enumerate(file, 2):
-            if end is not None:
-                raise ProtocolError(f"{path}, line {number}: something follows the end mark: record the trace again")
-            if marked and not line.endswith("\n"):
-                break
-            end = _end_of(line)
-            if end is None:
-                yield _row_of(line, f"{path}, line {number}")
-                count += 1
+    for number, line in enumerate(reading, 2):
+        if end is not None:
+            raise ProtocolError(f"{path}, line {number}: something follows the end mark: record the trace again")
+        if marked and not line.endswith("\n"):
+            break
+        end = _end_of(line)
+        if end is None:
+            yield _row_of(line, f"{path}, line {number}")
+            count += 1
     if marked and whole and end is None:
         raise _not_whole(path, count)
-    if end not in (None, count):
-        raise ProtocolError(f"{path} has {count} events, but its end mark counts {end}: record the trace again")
+    if end is not None and end != count:
+        raise _counts_others(path, count, end)
 
 
 def _end_of(line: str) -> int | None:

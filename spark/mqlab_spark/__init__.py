@@ -19,7 +19,7 @@ except ImportError:
 from mqlab.data_sets.named_worlds import world_of
 from mqlab_spark.build import build
 from mqlab_spark.opening import open_at
-from mqlab_spark.place import tables_at
+from mqlab_spark.reading import tables_at
 from mqlab_spark.schema import of_kind, trace_schema
 from mqlab_spark.session import session
 from mqlab_spark.store_source import read_store

@@ -1,218 +1,420 @@
-"""Building the tables: from recorded traces to bronze, silver and gold, in steps that can be repeated."""
+"""Building the tables: from recorded traces to bronze, silver and gold, in steps that can be repeated.
+
+What is new among the traces is a batch. Every table has a directory for each batch: all that tables say is said within
+one world, and a world is of one batch, so one more trace costs its own share. A batch is made anew when one of its
+files has changed, and a table of it when the code of the table has, or a table that it is made from.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial, reduce
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from fnmatch import fnmatchcase
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from pyarrow import fs, parquet
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StringType, StructField, StructType
 
-from mqlab import __version__
+from mqlab.data_sets.named_worlds import NAME, TRACE_HASH
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.trace.catalogue import SCHEMA_VERSION
-from mqlab.trace.recorded import check_whole
-from mqlab_spark.place import TABLES_VERSION, Entry, Place, saying_no_room
+from mqlab_spark.bronze import Source, write_events
+from mqlab_spark.code_keys import code_key
+from mqlab_spark.contract import read_header
+from mqlab_spark.place import CATALOGUE, TABLES_VERSION, Place, saying_no_room
+from mqlab_spark.reading import events_at, table_at
 from mqlab_spark.schema import WORLD, trace_schema
-from mqlab_spark.tables import ALL, BRONZE, EVENTS, GOLD, SILVER, TRACES
-from mqlab_spark.traces import TraceFile, trace_files, traces_of, with_worlds
+from mqlab_spark.tables import ALL, BRONZE, EVENTS, GOLD, SILVER, TRACES, Table
+from mqlab_spark.tables.table import TEXT, TRACE_COLUMNS
+from mqlab_spark.traces import row_of
 
 LAYERS = (BRONZE, SILVER, GOLD)
-BAD_LINE = "_bad_line"
 LAYOUT = {"compression": "zstd", "parquet.page.row.count.limit": "2000"}
-"""Small pages, each with its least and its greatest value: who asks for one kind of one world reads few of them."""
+"""Small pages, each with its least and its greatest value: who asks for one world reads few of them."""
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
-LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+DIRECTORIES_LISTED_HERE = 1_000
+"""Spark would start a job to list more than 32 directories, and events have one for each kind."""
+
 TRACE_BYTES_PER_SHUFFLE_PARTITION = 16 * 1024 * 1024
 """About 800,000 events: what a table sorts or hashes of them is some ten MB."""
+
+MOST_BATCHES = 32
+"""With more, all of them become one: a query opens a file of each."""
+
+MOST_TOLD = 20
+"""So many files that were set aside are named on the terminal."""
+
+END_BYTES = 65_536
+READERS = 16
+"""So many headers are read at a time: it is waiting for disks and servers, most of all."""
 
 Progress = Callable[[str, int, float], None]
 """Told of each table when it is there: its name, its rows, and how many seconds it took (0: it was there already)."""
 
+Made = dict[str, Any]
+"""What a place has, as its catalogue says it."""
 
-def build(spark: SparkSession, traces: str | Path, out: str | Path, progress: Progress | None = None) -> Place:
+
+def build(
+    spark: SparkSession, traces: str | Path, out: str | Path, progress: Progress | None = None, *, strict: bool = False
+) -> Place:
     """Make all tables of the traces in a directory (or of one trace, or of a pattern) at a place.
 
-    Tables that are there already, of the same traces and by the same code, are left alone, so a build that was killed
-    goes on where it was. Files that are no whole trace, and lines that are no event, are set aside with a reason:
-    `Place.read()["set_aside"]`. LearnerError when there is no trace at all, or when somebody else builds there.
+    What is there already, of the same traces and by the same code, is left alone, so a build that was killed goes on
+    where it was, and a trace that has come since costs its own share. A file that is not whole and true is set aside
+    with a reason, and the build goes on without it: `Place.read()["set_aside"]`; `strict` has it stop there.
+    LearnerError when there is no trace that is whole and true, or when somebody else builds there.
     """
     place = Place(out)
     with place.alone():
-        whole, bad = sorted_out(traces)
-        if not whole:
-            raise LearnerError(
-                f"there is no whole trace at {traces}", bad[0]["reason"] if bad else "record one: mqlab trace"
-            )
-        key = _key(whole, traces)
-        catalogue = place.read()
-        if catalogue.get("key") == key:
-            made = catalogue
-        else:
-            # Who reads meanwhile has the old tables, all of them.
-            made = catalogue.get("building", {})
-            if made.get("key") != key:
-                made = {"key": key, "traces": len(whole), "tables": {}, "set_aside": bad}
-            catalogue["building"] = made
-        files = trace_files(whole)
-        tables: dict[str, DataFrame] = {}
-        first = ((EVENTS, partial(_events, spark, files, made)), (TRACES, partial(traces_of, spark, files)))
-        with _tasks_for(spark, sum(file.stat().st_size for file in whole)):
-            for name, make in first:
-                tables[name] = _ensure(spark, place, catalogue, made, name, BRONZE, make, progress)
-            for table in ALL:
-                make = partial(table.make, tables)
-                tables[table.name] = _ensure(spark, place, catalogue, made, table.name, table.layer, make, progress)
-        if made is not catalogue:
-            place.write({"version": TABLES_VERSION, **made})
-        place.remove_others(LAYERS)
+        reading, found = listed(traces)
+        made = _Making(spark, reading, found, place, strict=strict)
+        with _tasks_for(spark, sum(info.size for info in found.values())):
+            made.take_in()
+            if not made.good:
+                aside = made.set_aside
+                raise LearnerError(
+                    f"there is no whole trace at {traces}",
+                    f"{aside[0]['file']}: {aside[0]['reason']}" if aside else "record one: mqlab trace",
+                )
+            made.make_tables(progress)
+        made.finish()
     return place
 
 
 @contextmanager
 def _tasks_for(spark: SparkSession, trace_bytes: int) -> Iterator[None]:
-    """Shuffles in so many parts that each fits into memory, however much there is; not fewer than are set already.
-
-    Files are listed by as many tasks: Spark would take one for each file, which costs more than the listing.
-    """
-    before = {name: spark.conf.get(name) for name in (SHUFFLE_PARTITIONS, LISTING_TASKS)}
+    """Shuffles in so many parts that each fits into memory, however much there is; not fewer than are set already."""
+    before = {name: spark.conf.get(name) for name in (SHUFFLE_PARTITIONS, LISTING_THRESHOLD)}
     parts = max(int(before[SHUFFLE_PARTITIONS] or 1), -(-trace_bytes // TRACE_BYTES_PER_SHUFFLE_PARTITION))
     try:
-        for name in before:
-            spark.conf.set(name, parts)
+        spark.conf.set(SHUFFLE_PARTITIONS, parts)
+        spark.conf.set(LISTING_THRESHOLD, DIRECTORIES_LISTED_HERE)
         yield
     finally:
         for name, value in before.items():
             spark.conf.set(name, str(value))
 
 
-def sorted_out(traces: str | Path) -> tuple[dict[Path, dict[str, Any]], list[dict[str, str]]]:
-    """The whole traces among the files that are meant, each with its header, and the others, each with the reason why
-    it is set aside.
-    """
-    place = Path(traces)
-    if place.is_dir():
-        found = sorted(file for ending in ("parquet", "jsonl") for file in place.rglob(f"*.{ending}"))
+def listed(traces: str | Path) -> tuple[Place, dict[str, fs.FileInfo]]:
+    """Where the traces lie that are meant, and each of these files by its path below that."""
+    place = Place(traces)
+    if place.files.get_file_info(place.root).type != fs.FileType.Directory:
+        pattern = place.root.rpartition("/")[2]
+        place = Place(place.where.rpartition("/")[0] or "/")
     else:
-        found = sorted(place.parent.glob(place.name))
-    root = _root(traces)
-    good: dict[Path, dict[str, Any]] = {}
-    bad: list[dict[str, str]] = []
-    for file in found:
+        pattern = ""
+    below = fs.FileSelector(place.root, recursive=not pattern, allow_not_found=True)
+    found = {}
+    for info in place.files.get_file_info(below):
+        file = info.path.removeprefix(place.root).lstrip("/")
+        wanted = fnmatchcase(file, pattern) if pattern else info.extension in ("parquet", "jsonl")
+        if info.type == fs.FileType.File and wanted and not _is_hidden(file):
+            found[file] = info
+    return place, dict(sorted(found.items()))
+
+
+def _is_hidden(file: str) -> bool:
+    """Spark passes over such files, too: what is being written."""
+    return any(part.startswith(("_", ".")) for part in file.split("/"))
+
+
+class _Making:
+    """One build: what was there, what comes in, and what is made of it."""
+
+    def __init__(
+        self, spark: SparkSession, reading: Place, found: Mapping[str, fs.FileInfo], place: Place, *, strict: bool
+    ) -> None:
+        self.spark = spark
+        self.reading = reading
+        self.found = found
+        self.place = place
+        self.strict = strict
+        self.reader = code_key("mqlab_spark.bronze", "mqlab_spark.contract") + f"-{SCHEMA_VERSION}"
+        self.before = place.read()
+        begun = self.before.get("building")
+        source = next((each for each in (begun, self.before) if each and each.get("reader") == self.reader), {})
+        self.files: dict[str, Made] = {
+            file: about
+            for file, about in source.get("files", {}).items()
+            if file in found and about["state"] == _state(found[file])
+        }
+        self.tables: dict[str, dict[str, Made]] = {
+            name: dict(table["batches"]) for name, table in source.get("tables", {}).items()
+        }
+        self._members: dict[str, list[str]] = defaultdict(list)
+        for file, about in source.get("files", {}).items():
+            if about["batch"]:
+                self._members[about["batch"]].append(file)
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    # -- traces --------------------------------------------------------------------------------------------------------
+
+    @property
+    def good(self) -> dict[str, Made]:
+        """The files that come in, as far as is known."""
+        aside = {each["file"] for each in self.set_aside}
+        return {file: about for file, about in sorted(self.files.items()) if file not in aside}
+
+    @property
+    def set_aside(self) -> list[dict[str, str]]:
+        """The files that do not come in, each with the reason why."""
+        reasons = {file: about["problem"] for file, about in self.files.items() if about["problem"]}
+        reasons |= _twins({file: about for file, about in self.files.items() if file not in reasons})
+        return [{"file": file, "reason": reason} for file, reason in sorted(reasons.items())]
+
+    @property
+    def batches(self) -> list[str]:
+        """The batches of which all files are as they were."""
+        good = self.good
+        return sorted(
+            batch
+            for batch, files in self._members.items()
+            if batch in self.tables.get(EVENTS, {}) and all(file in good for file in files)
+        )
+
+    def take_in(self) -> None:
+        """Write what is new among the traces to bronze."""
+        self._read_headers()
+        while todo := self._new():
+            self._stop_if_strict()
+            began = time.monotonic()
+            self._write_batch(todo)
+            self.seconds[EVENTS] += time.monotonic() - began
+        self._stop_if_strict()
+
+    def _stop_if_strict(self) -> None:
+        aside = self.set_aside
+        if self.strict and aside:
+            others = f", and {len(aside) - 1} others" if len(aside) > 1 else ""
+            raise LearnerError(
+                f"not every trace is whole and true: {aside[0]['file']}: {aside[0]['reason']}{others}",
+                "take the files away, or build without --strict",
+            )
+
+    def _read_headers(self) -> None:
+        unknown = [file for file in self.found if file not in self.files]
+        with ThreadPoolExecutor(READERS) as pool:
+            self.files.update(zip(unknown, pool.map(self._about, unknown), strict=True))
+
+    def _about(self, file: str) -> Made:
+        about: Made = {"state": _state(self.found[file]), "batch": None, "problem": None, "events": 0}
+        path = f"{self.reading.root}/{file}"
         try:
-            header = check_whole(file)
-        except (ProtocolError, OSError) as problem:
-            bad.append({"file": file.relative_to(root).as_posix(), "reason": str(problem)})
+            header = read_header(self.reading.files, path)
+        except ProtocolError as problem:
+            return {**about, "header": None, "problem": str(problem).replace(path, file)}
+        told = header["metadata"].get(TRACE_HASH)
+        return {**about, "header": header, "fingerprint": told or self._end_of(file)}
+
+    def _end_of(self, file: str) -> str:
+        """What tells a file whose header has no hash from others: its size and its end."""
+        info = self.found[file]
+        with self.reading.files.open_input_file(info.path) as stream:
+            stream.seek(max(0, info.size - END_BYTES))
+            return hashlib.blake2b(f"{info.size}".encode() + stream.read(), digest_size=8).hexdigest()
+
+    def _new(self) -> list[str]:
+        """The files that are in no batch; all, when there would be too many batches."""
+        batches = self.batches
+        if len(batches) >= MOST_BATCHES:
+            self._members.clear()
+            batches = []
+        known = {file for batch in batches for file in self._members[batch]}
+        return [file for file in self.good if file not in known]
+
+    def _write_batch(self, files: list[str]) -> None:
+        states = "".join(f"{file}|{self.files[file]['state']}\n" for file in files)
+        batch = hashlib.blake2b(f"{self.reader}\n{states}".encode(), digest_size=8).hexdigest()
+        path = self._free_path(BRONZE, EVENTS, batch)
+        sources = [Source(file, self.found[file].size, world_name(file, self.files[file]["header"])) for file in files]
+        with saying_no_room(f"the table {EVENTS!r} cannot be written to {self.place.where}"):
+            taken = write_events(self.spark, self.reading, sources, self.place, path)
+        for file, reason in taken.aside.items():
+            self.files[file]["problem"] = reason
+        for file, events in taken.events.items():
+            self.files[file].update(batch=batch, events=events)
+        self._members[batch] = list(taken.events)
+        if taken.events:
+            self._note(EVENTS, batch, path, sum(taken.events.values()), self.reader)
+            self._write_traces(batch)
         else:
-            good[file] = header
-    return good, bad
+            del self._members[batch]
+        self._write_catalogue()
+
+    def _write_traces(self, batch: str) -> None:
+        rows = [row_of(file, world_name(file, self.files[file]["header"]), self.files[file]["header"])
+                for file in self._members[batch]]  # fmt: skip
+        path = self._free_path(BRONZE, TRACES, batch)
+        columns = {name: pa.array([row[name] for row in rows], pa.string()) for name in TRACE_COLUMNS}
+        self.place.files.create_dir(f"{self.place.root}/{path}", recursive=True)
+        with (
+            saying_no_room(f"the table {TRACES!r} cannot be written to {self.place.where}"),
+            self.place.files.open_output_stream(f"{self.place.root}/{path}/part-00000.parquet") as stream,
+        ):
+            parquet.write_table(pa.table(columns), stream, compression="zstd", store_schema=False)
+        self._note(TRACES, batch, path, len(rows), self.reader)
+
+    # -- tables --------------------------------------------------------------------------------------------------------
+
+    def make_tables(self, progress: Progress | None) -> None:
+        """Make what is missing of all tables."""
+        batches = self.batches
+        made = {batch: self._bronze(batch) for batch in batches}
+        self._tell(EVENTS, batches, progress)
+        self._tell(TRACES, batches, progress)
+        for table in ALL:
+            for batch in batches:
+                made[batch][table.name] = self._ensure(table, batch, made[batch])
+            self._tell(table.name, batches, progress)
+
+    def _bronze(self, batch: str) -> dict[str, DataFrame]:
+        events, traces = (self.tables[name][batch]["path"] for name in (EVENTS, TRACES))
+        return {
+            EVENTS: events_at(self.spark, self.place, [events]),
+            TRACES: table_at(self.spark, self.place, [traces], types_of(TRACES)),
+        }
+
+    def _ensure(self, table: Table, batch: str, tables: Mapping[str, DataFrame]) -> DataFrame:
+        """The table of a batch as it lies at the place; it is made and written first when it is missing."""
+        sources = [self.tables[name][batch]["key"] for name in (*table.made_from, *table.besides)]
+        code = code_key(table.query.__module__)
+        key = hashlib.blake2b("|".join([batch, code, *sources]).encode(), digest_size=8).hexdigest()
+        known = self.tables.get(table.name, {}).get(batch)
+        if known is None or known["key"] != key:
+            began = time.monotonic()
+            path = self._free_path(table.layer, table.name, batch)
+            frame = table.make(tables)
+            with saying_no_room(f"the table {table.name!r} cannot be written to {self.place.where}"):
+                frame.write.mode("error").options(**LAYOUT).parquet(self.place.address(path))
+            known = self._note(table.name, batch, path, _rows(self.place, path), key)
+            self.seconds[table.name] += time.monotonic() - began
+            # So that a build that is killed goes on behind this table.
+            self._write_catalogue()
+        return table_at(self.spark, self.place, [known["path"]], types_of(table.name))
+
+    def _note(self, name: str, batch: str, path: str, rows: int, key: str) -> Made:
+        known = self.tables.setdefault(name, {})[batch] = {"path": path, "rows": rows, "key": key}
+        return known
+
+    def _tell(self, name: str, batches: Sequence[str], progress: Progress | None) -> None:
+        if progress is not None:
+            progress(name, sum(self.tables[name][batch]["rows"] for batch in batches), self.seconds[name])
+
+    # -- the catalogue -------------------------------------------------------------------------------------------------
+
+    def _catalogue(self) -> Made:
+        batches = self.batches
+        names = (EVENTS, TRACES, *(table.name for table in ALL))
+        tables = {
+            name: {"columns": types_of(name), "batches": {batch: own[batch] for batch in batches if batch in own}}
+            for name, own in ((name, self.tables.get(name, {})) for name in names)
+            if own
+        }
+        return {
+            "version": TABLES_VERSION, "reader": self.reader, "files": self.files, "tables": tables,
+            "set_aside": self.set_aside,
+        }  # fmt: skip
+
+    def _write_catalogue(self) -> None:
+        """Note how far the build is; who reads meanwhile has the old tables, all of them."""
+        self.place.write({**self.before, "building": self._catalogue()})
+
+    def finish(self) -> None:
+        """Name the new tables, all at once, and remove what no table needs any more."""
+        made = self._catalogue()
+        if made != self.before:
+            self.place.write(made)
+        self.place.remove_others(LAYERS)
+
+    def _free_path(self, layer: str, name: str, batch: str) -> str:
+        """A directory for a table of a batch; with a number behind it, when there is one from before."""
+        path = f"{layer}/{name}/batch_key={batch}"
+        return next(
+            tried for number in count() if not self.place.exists(tried := path if not number else f"{path}-{number}")
+        )  # fmt: skip
 
 
-def _root(traces: str | Path) -> Path:
-    place = Path(traces)
-    return place if place.is_dir() else place.parent
+def world_name(file: str, header: Mapping[str, Any]) -> str:
+    """What a trace's world is called: as its header says, else as its file."""
+    return str(header["metadata"].get(NAME) or file)
 
 
-def _key(whole: Iterable[Path], traces: str | Path) -> str:
-    """What the tables depend on: the traces, and the code that makes tables of them."""
-    digest = hashlib.blake2b(digest_size=8)
-    root = _root(traces)
-    for file in whole:
-        state = file.stat()
-        digest.update(f"{file.relative_to(root).as_posix()}|{state.st_size}|{state.st_mtime_ns}\n".encode())
-    for source in _sources(files("mqlab_spark")):
-        digest.update(source.read_bytes())
-    digest.update(f"{__version__}|{SCHEMA_VERSION}".encode())
-    return digest.hexdigest()
+def _state(info: fs.FileInfo) -> str:
+    """What changes when a file is written anew."""
+    return f"{info.size}|{info.mtime_ns}"
 
 
-def _sources(folder: Traversable) -> Iterator[Traversable]:
-    """The Python files of a package, in order, whether it lies in a directory or in an archive."""
-    for each in sorted(folder.iterdir(), key=lambda each: each.name):
-        if each.is_dir():
-            yield from _sources(each)
-        elif each.name.endswith(".py"):
-            yield each
+def _twins(files: Mapping[str, Made]) -> dict[str, str]:
+    """Which files cannot come in beside others, and why: copies, and those of one world with other events.
+
+    Of copies the one stays that is in a batch, else the first by name. Of different events that are said to be one
+    world's, nobody knows which are.
+    """
+    reasons: dict[str, str] = {}
+    first_of: dict[str, str] = {}
+    for file in sorted(files, key=lambda file: (not files[file]["batch"], file)):
+        first = first_of.setdefault(files[file]["fingerprint"], file)
+        if first != file:
+            reasons[file] = f"it has the same events as {first}: it is a copy, or the same world recorded twice"
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for file in sorted(files.keys() - reasons.keys()):
+        by_name[world_name(file, files[file]["header"])].append(file)
+    for name, several in by_name.items():
+        for file in several if len(several) > 1 else ():
+            other = next(each for each in several if each != file)
+            reasons[file] = f"it is said to be of the world {name!r}, as {other} is, and their events are not the same"
+    return reasons
 
 
-def _ensure(
-    spark: SparkSession,
-    place: Place,
-    catalogue: dict[str, Any],
-    made: dict[str, Any],
-    name: str,
-    layer: str,
-    make: Callable[[], DataFrame],
-    progress: Progress | None,
-) -> DataFrame:
-    """The table as it lies at the place; it is made and written first when `made`, of the catalogue, has none."""
-    known = made["tables"].get(name)
-    began = time.monotonic()
-    if known is None:
-        path = _free_path(place, f"{layer}/{name}/{made['key']}")
-        table = make()
-        with saying_no_room(f"the table {name!r} cannot be written to {place.where}"):
-            table.write.mode("error").options(**LAYOUT).parquet(place.address(path))
-        rows = spark.read.parquet(place.address(path)).count()
-        columns = {field.name: field.dataType.simpleString() for field in table.schema}
-        known = made["tables"][name] = Entry(path, rows, made["key"], columns)._asdict()
-        # So that a build that is killed goes on behind this table.
-        place.write(catalogue)
-    if progress is not None:
-        progress(name, known["rows"], time.monotonic() - began)
-    return spark.read.parquet(place.address(known["path"]))
+def _rows(place: Place, path: str) -> int:
+    """The rows of a table that was just written, as the footers of its files say."""
+    selector = fs.FileSelector(f"{place.root}/{path}")
+    parts = [info.path for info in place.files.get_file_info(selector) if info.extension == "parquet"]
+
+    def rows(part: str) -> int:
+        with place.files.open_input_file(part) as stream:
+            return int(parquet.read_metadata(stream).num_rows)
+
+    if len(parts) == 1:
+        return rows(parts[0])
+    with ThreadPoolExecutor(READERS) as pool:
+        return sum(pool.map(rows, parts))
 
 
-def _free_path(place: Place, path: str) -> str:
-    """The path, or with a number behind it: what a killed build left may still be there."""
-    return next(
-        tried for number in count() if not place.exists(tried := path if not number else f"{path}-{number}")
-    )  # fmt: skip
-
-
-# -- bronze ------------------------------------------------------------------------------------------------------------
-
-
-def _events(spark: SparkSession, files: list[TraceFile], made: dict[str, Any]) -> DataFrame:
-    """All events of the traces, sorted so that the events of one kind of one world lie together."""
-    lines = [each for each in files if each.path.suffix == ".jsonl"]
-    others = [each for each in files if each.path.suffix != ".jsonl"]
-    names = trace_schema().names
-    frames = []
-    if others:
-        read = spark.read.schema(_nullable(trace_schema())).parquet(*(str(each.path) for each in others))
-        frames.append(with_worlds(spark, read, others))
-    if lines:
-        schema = StructType([*_nullable(trace_schema()).fields, StructField(BAD_LINE, StringType())])
-        paths = [str(each.path) for each in lines]
-        read = spark.read.schema(schema).json(paths, mode="PERMISSIVE", columnNameOfCorruptRecord=BAD_LINE)
-        read = with_worlds(spark, read, lines).cache()
-        file_of = {each.world: each.file for each in lines}
-        for row in read.where(f"{BAD_LINE} IS NOT NULL").groupBy(WORLD).count().collect():
-            reason = f"{row['count']} lines are no events" if row["count"] > 1 else "1 line is no event"
-            made["set_aside"].append({"file": file_of[row[WORLD]], "reason": reason})
-        frames.append(read.where(f"kind IS NOT NULL AND {BAD_LINE} IS NULL"))
-    events = reduce(DataFrame.unionByName, [frame.select(WORLD, *names) for frame in frames])
-    # What reads files reads whole worlds, many in one task, so nothing has to be moved between tasks.
-    return events.sortWithinPartitions("kind", WORLD, "slice", "i")
-
-
-def _nullable(schema: StructType) -> StructType:
-    """The same columns, which may all be null: an older trace lacks some, a line of a header has none."""
-    return StructType([StructField(field.name, field.dataType) for field in schema])
+def types_of(name: str) -> dict[str, str]:
+    """The columns of a table and their types, in Spark's words."""
+    if name == EVENTS:
+        return {WORLD: TEXT, **{field.name: field.dataType.simpleString() for field in trace_schema()}}
+    columns = TRACE_COLUMNS if name == TRACES else next(table.columns for table in ALL if table.name == name)
+    return {column: told.type for column, told in columns.items()}
 
 
 def tell(name: str, rows: int, seconds: float) -> None:
     """Say on the terminal that a table is there."""
     took = f"in {seconds:.1f} s" if seconds >= 0.05 else "was there already"
     print(f"{name:<20} {rows:>12,} rows  {took}", file=sys.stderr)
+
+
+def tell_traces(place: Place) -> None:
+    """Say on the terminal which traces the tables have and which not, and why."""
+    catalogue = place.read()
+    aside = catalogue["set_aside"]
+    taken = [about["events"] for about in catalogue["files"].values() if about["batch"]]
+    print(f"taken: {len(taken):,} traces, {sum(taken):,} events; set aside: {len(aside):,}", file=sys.stderr)
+    for each in aside[:MOST_TOLD]:
+        print(f"set aside: {each['file']}: {each['reason']}", file=sys.stderr)
+    if len(aside) > MOST_TOLD:
+        print(
+            f"and {len(aside) - MOST_TOLD:,} more: {CATALOGUE} of the tables names all, as `set_aside`", file=sys.stderr
+        )

@@ -9,7 +9,7 @@ from mqlab.data_sets.named_worlds import TRACE_HASH, played_world, world_of
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
 from mqlab.trace.record import Record
-from mqlab_spark.place import hashes_in_tables
+from mqlab_spark.reading import hashes_in_tables
 from mqlab_spark.schema import WORLD
 from mqlab_spark.traces import hashes_read
 

@@ -1,8 +1,8 @@
 """A place for tables: a directory of this machine or of a cluster's file system, with a catalogue of what is whole.
 
-    OUT/catalogue.json            which directory holds each table, how many rows it has, and what it was made from
-    OUT/silver/messages/<key>/    a table, as Spark wrote it
-    OUT/_building                 is there while somebody builds
+    OUT/catalogue.json                  which directories hold each table, how many rows they have, and of which traces
+    OUT/silver/messages/batch_key=<key>/    the part of a table that is of one batch of traces, as Spark wrote it
+    OUT/_building                       is there while somebody builds
 
 Tables are read through the catalogue, which names new ones when all of them are whole, in one step. So what is
 half-written is never read, and a build that was killed goes on with the tables that it had not finished (`building`).
@@ -21,15 +21,12 @@ from typing import Any, NamedTuple, cast
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyarrow import fs
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
 
 from mqlab.errors import LearnerError
-from mqlab_spark.schema import WORLD
-from mqlab_spark.tables import TRACES
 
 CATALOGUE = "catalogue.json"
 LOCK = "_building"
-TABLES_VERSION = 1
+TABLES_VERSION = 2
 """Rises when a table can no longer be read as it was: a column renamed, removed or given another type."""
 
 
@@ -52,11 +49,10 @@ def saying_no_room(what: str) -> Iterator[None]:
 
 
 class Entry(NamedTuple):
-    """One table of a place: its directory there, its rows, the key of what it was made from, its columns' types."""
+    """One table of a place: its directories there, its rows, its columns' types."""
 
-    path: str
+    paths: tuple[str, ...]
     rows: int
-    key: str
     columns: dict[str, str]
 
 
@@ -77,7 +73,7 @@ class Place:
         """The catalogue; LearnerError when it is none, or of another version. An empty one where nothing was built."""
         path = f"{self.root}/{CATALOGUE}"
         if self.files.get_file_info(path).type == fs.FileType.NotFound:
-            return {"version": TABLES_VERSION, "tables": {}, "set_aside": []}
+            return {"version": TABLES_VERSION, "files": {}, "tables": {}, "set_aside": []}
         with self.files.open_input_stream(path) as stream:
             text = stream.read()
         try:
@@ -103,7 +99,12 @@ class Place:
 
     def entries(self) -> dict[str, Entry]:
         """The tables that are whole, by name."""
-        return {name: Entry(**fields) for name, fields in self.read()["tables"].items()}
+        found = {}
+        for name, table in self.read()["tables"].items():
+            batches = [table["batches"][batch] for batch in sorted(table["batches"])]
+            paths = tuple(batch["path"] for batch in batches)
+            found[name] = Entry(paths, sum(batch["rows"] for batch in batches), table["columns"])
+        return found
 
     def address(self, path: str) -> str:
         """What Spark is told to read or write a directory of this place."""
@@ -115,7 +116,7 @@ class Place:
 
     def remove_others(self, layers: tuple[str, ...]) -> None:
         """Remove directories of tables that the catalogue does not name: what killed and older builds left."""
-        wanted = {entry.path for entry in self.entries().values()}
+        wanted = {path for entry in self.entries().values() for path in entry.paths}
         for layer in layers:
             selector = fs.FileSelector(f"{self.root}/{layer}", allow_not_found=True, recursive=False)
             for table in self.files.get_file_info(selector):
@@ -184,31 +185,3 @@ def _is_dead(owner: dict[str, Any]) -> bool:
     except PermissionError:
         return False
     return False
-
-
-_opened: set[str] = set()
-"""The places whose tables were opened in this process."""
-
-
-def hashes_in_tables(world: str) -> set[str]:
-    """The trace hashes that the tables which were opened in this process say of a world."""
-    from pyarrow import dataset
-
-    found: set[str] = set()
-    for where in sorted(_opened):
-        place = Place(where)
-        entry = place.entries().get(TRACES)
-        if entry is not None:
-            told = dataset.dataset(f"{place.root}/{entry.path}", filesystem=place.files, format="parquet")
-            found.update(told.to_table(["trace_hash"], filter=dataset.field(WORLD) == world)["trace_hash"].to_pylist())
-    return found - {None}
-
-
-def tables_at(spark: SparkSession, where: str | Path) -> dict[str, DataFrame]:
-    """The tables of a place by name; LearnerError where there are none."""
-    place = Place(where)
-    entries = place.entries()
-    if not entries:
-        raise LearnerError(f"there are no tables at {where}", "build them: python -m mqlab_spark build TRACES OUT")
-    _opened.add(place.where)
-    return {name: spark.read.parquet(place.address(entry.path)) for name, entry in entries.items()}

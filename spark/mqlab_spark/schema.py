@@ -32,6 +32,11 @@ def trace_schema() -> StructType:
     return StructType([*common, *fields])
 
 
+def nullable(schema: StructType) -> StructType:
+    """The same columns, which may all be null."""
+    return StructType([StructField(field.name, field.dataType) for field in schema])
+
+
 def of_kind(trace: DataFrame, kind: str) -> DataFrame:
     """The events of one kind: `world`, the common columns and the kind's fields. LearnerError for an unknown kind."""
     columns = [WORLD, *columns_of(kind)]

@@ -18,7 +18,6 @@ from mqlab.data_sets.named_worlds import NAME, TRACE_HASH
 from mqlab.errors import LearnerError
 from mqlab.trace.recorded import check_whole, read_header
 from mqlab_spark.schema import WORLD, trace_schema
-from mqlab_spark.tables.table import TRACE_COLUMNS, schema_of
 
 PATH = "_path"
 
@@ -94,17 +93,18 @@ def trace_files(headers: Mapping[Path, Mapping[str, Any]]) -> list[TraceFile]:
     return found
 
 
-def traces_of(spark: SparkSession, files: Sequence[TraceFile]) -> DataFrame:
-    """The table of traces: a row for each file, with what its header says of its world."""
-    rows = []
-    for each in files:
-        told = each.header["metadata"]
-        parameters = json.dumps(told["parameters"], sort_keys=True) if "parameters" in told else None
-        seed = str(told["seed"]) if "seed" in told else None
-        rows.append(
-            (each.world, each.file, told.get("scenario"), seed, parameters, each.trace_hash, each.header.get("mqlab"))
-        )
-    return spark.createDataFrame(rows, schema_of(TRACE_COLUMNS))
+def row_of(file: str, world: str, header: Mapping[str, Any]) -> dict[str, str | None]:
+    """The row of a trace in the table of traces: what its header says of its world."""
+    told = header["metadata"]
+    return {
+        WORLD: world,
+        "file": file,
+        "scenario": told.get("scenario"),
+        "seed": str(told["seed"]) if "seed" in told else None,
+        "parameters": json.dumps(told["parameters"], sort_keys=True) if "parameters" in told else None,
+        TRACE_HASH: told.get(TRACE_HASH),
+        "mqlab": header.get("mqlab"),
+    }
 
 
 def _remember(files: Iterable[TraceFile]) -> None:
