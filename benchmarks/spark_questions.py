@@ -23,7 +23,7 @@ from benchmarks.spark_data import Wanted
 from benchmarks.spark_run import cpu_seconds, in_a_process, jvm_read_bytes, spark_on, tell
 from mqlab_spark import tables_at
 from mqlab_spark.place import Place
-from mqlab_spark.tables import ANSWERS, Table
+from mqlab_spark.tables import ANSWERS, EVENTS, Table
 
 QUESTIONS = Path(__file__).with_name("questions")
 PLANS = Path("out/bench-plans")
@@ -78,7 +78,15 @@ def open_in_duckdb(place: Path) -> duckdb.DuckDBPyConnection:
     database = duckdb.connect()
     database.execute(f"SET threads = {CORES}")
     for name, entry in Place(place).entries().items():
-        database.execute(f"CREATE VIEW {name} AS FROM read_parquet('{place.resolve()}/{entry.path}/*.parquet')")
+        parts = [f"{place.resolve()}/{path}/**/*.parquet" for path in entry.paths]
+        if name == EVENTS:
+            # Of kinds that never occur there is no file that has their columns.
+            columns = ", ".join(f'NULL::{kind} AS "{column}"' for column, kind in entry.columns.items())
+            read = f"FROM read_parquet({parts}, union_by_name = true, hive_partitioning = true)"
+            read = f"(SELECT {columns} WHERE false) UNION ALL BY NAME ({read})"
+        else:
+            read = f"FROM read_parquet({parts}, hive_partitioning = false)"
+        database.execute(f"CREATE VIEW {name} AS {read}")
     return database
 
 
@@ -120,10 +128,11 @@ def _reads(spark: Any, place: Path) -> dict[str, Any]:
 
     Asked a second time, so that what is read for the program itself is no part of it.
     """
-    path = Place(place).entries()["events"].path
+    paths = Place(place).entries()[EVENTS].paths
     for name, table in tables_at(spark, place).items():
         table.createOrReplaceTempView(name)
-    told: dict[str, Any] = {"all": sum(file.stat().st_size for file in (place / path).glob("*.parquet"))}
+    files = [file for path in paths for file in (place / path).rglob("*.parquet")]
+    told: dict[str, Any] = {"all": sum(file.stat().st_size for file in files)}
     for name, query in (("one kind", ONE_KIND), ("one world", ONE_WORLD)):
         spark.sql(query).collect()
         before = jvm_read_bytes()

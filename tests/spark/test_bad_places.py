@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import resource
 import sys
 from collections.abc import Iterator
@@ -16,8 +15,8 @@ from pyspark.sql import SparkSession
 from mqlab.errors import LearnerError
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
 from mqlab_spark import tables_at
-from mqlab_spark.build import build, sorted_out
-from mqlab_spark.place import Place
+from mqlab_spark.build import build
+from mqlab_spark.place import TABLES_VERSION, Place
 from mqlab_spark.tables import TABLES
 
 STORED = (3, 0, 8_499_000, "broker-a", "send", -1, -1, "MessageStored", "T", 0, 0, 0, 100, "M0")
@@ -50,7 +49,7 @@ def test_a_build_killed_before_or_after_any_write_of_the_catalogue_goes_on(
 ) -> None:
     out = tmp_path / "out"
     write = Place.write
-    old = {"version": 1, "key": "old", "traces": 1, "set_aside": [], "tables": {}}
+    old = {"version": TABLES_VERSION, "reader": "old", "files": {}, "set_aside": [], "tables": {}}
     Place(out).write(old)
     seen: list[str] = []
 
@@ -65,7 +64,7 @@ def test_a_build_killed_before_or_after_any_write_of_the_catalogue_goes_on(
                 (out / "catalogue.json.new").write_text('{"half')
                 raise Killed
             write(place, catalogue)
-            seen.append(catalogue["key"])
+            seen.append(catalogue["reader"])
             if writes == number:
                 raise Killed
 
@@ -84,35 +83,48 @@ def test_a_build_killed_before_or_after_any_write_of_the_catalogue_goes_on(
         entries = Place(out).entries()
         assert set(entries) in (set(), NEW)
         assert kills < 20
-    assert kills == 2 * (len(NEW) + 1), "before and after each table's, and the last that names them all"
-    assert seen[:3] == ["old"] * 3, "who reads meanwhile has the old tables"
+    assert kills == 2 * len(NEW), "before and after those of bronze and of a table, and the last that names them all"
+    assert seen[:2] == ["old"] * 2, "who reads meanwhile has the old tables"
     assert set(Place(out).entries()) == NEW
     assert tables_at(spark, out)["events"].count() == 1
-    directories = {path.parent.relative_to(out).as_posix() for path in out.rglob("_SUCCESS")}
-    assert directories == {entry.path for entry in Place(out).entries().values()}, "nothing half-written is left"
+    directories = {path.relative_to(out).as_posix() for path in out.glob("*/*/batch_key=*")}
+    named = {path for entry in Place(out).entries().values() for path in entry.paths}
+    assert directories == named, "nothing half-written is left"
 
 
 @contextmanager
-def no_room_for(pid: int, most: int) -> Iterator[None]:
-    """A process that can write no file of more bytes, as on a full disk."""
-    before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, before[1]))
+def no_room_for(pids: list[int], most: int) -> Iterator[None]:
+    """Processes that can write no file of more bytes, as on a full disk."""
+    before = {pid: resource.prlimit(pid, resource.RLIMIT_FSIZE) for pid in pids}
+    for pid, (_, hard) in before.items():
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, hard))
     try:
         yield
     finally:
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+        for pid, limits in before.items():
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
+
+
+def with_children(pid: int) -> list[int]:
+    """A process and all that it has started."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    return [pid, *(each for child in children for each in with_children(child))]
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("layer", ["events", "worlds"])
 def test_a_full_disk_is_said_plainly_and_nothing_half_written_is_read(
-    spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None
+    spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None, layer: str
 ) -> None:
+    """Bronze is written by Spark's workers of Python, the others by Java."""
     out = tmp_path / "out"
     # What Java unpacks when it first writes must not be what fails.
     build(spark, traces, tmp_path / "before")
     assert spark._jvm is not None
     jvm = spark._jvm.java.lang.ProcessHandle.current().pid()
-    with no_room_for(jvm, 1_000), pytest.raises(LearnerError, match=r"'events' cannot be written .*file too large"):
+    limited = [jvm] if layer == "worlds" else with_children(jvm)[1:]
+    with no_room_for(limited, 700), pytest.raises(LearnerError, match=rf"'{layer}' cannot be written .*file too large"):
         build(spark, traces, out)
     assert Place(out).entries() == {}
     with pytest.raises(LearnerError, match="there are no tables"):
@@ -121,20 +133,75 @@ def test_a_full_disk_is_said_plainly_and_nothing_half_written_is_read(
     assert tables_at(spark, out)["events"].count() == 1
 
 
-def test_what_is_no_trace_is_set_aside_whatever_it_is(traces: Path) -> None:
+@pytest.mark.slow
+def test_what_is_not_whole_and_true_is_set_aside_whatever_it_is(
+    spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None
+) -> None:
     whole = (traces / "a.parquet").read_bytes()
     (traces / "deep").mkdir()
     (traces / "deep" / "cut.parquet").write_bytes(whole[: len(whole) // 2])
     (traces / "text.parquet").write_text("no trace")
     (traces / "empty.jsonl").write_text("")
+    (traces / "copy.parquet").write_bytes(whole)
+    (traces / "_hidden.parquet").write_bytes(whole)
     with JsonLinesRecorder(traces / "newer.jsonl") as recorder:
         recorder(STORED)
     lines = (traces / "newer.jsonl").read_text().replace('"mqlab_trace": 2', '"mqlab_trace": 3')
     (traces / "newer.jsonl").write_text(lines)
-    good, bad = sorted_out(traces)
-    assert list(good) == [traces / "a.parquet"]
-    reasons = {each["file"]: each["reason"] for each in bad}
-    assert set(reasons) == {"deep/cut.parquet", "text.parquet", "empty.jsonl", "newer.jsonl"}
-    assert "not a Parquet file, or is damaged or was not closed" in reasons["deep/cut.parquet"]
-    assert "schema version 3" in reasons["newer.jsonl"]
-    assert json.dumps(bad)
+    for name, offset in (("one.jsonl", 0), ("other.jsonl", 1)):
+        with JsonLinesRecorder(traces / name, {"world": "steady-load --seed 7", "trace_hash": name}) as recorder:
+            recorder((*STORED[:10], offset, *STORED[11:]))
+    with JsonLinesRecorder(traces / "hole.jsonl") as recorder:
+        for number in range(3):
+            recorder((number, *STORED[1:]))
+    told = (traces / "hole.jsonl").read_text().splitlines(keepends=True)
+    (traces / "hole.jsonl").write_text("".join([*told[:2], *told[3:]]))
+    place = build(spark, traces, tmp_path / "out")
+    reasons = {each["file"]: each["reason"] for each in place.read()["set_aside"]}
+    words = {
+        "deep/cut.parquet": "not a Parquet file, or is damaged or was not closed",
+        "text.parquet": "not a Parquet file",
+        "empty.jsonl": "does not begin with a header",
+        "newer.jsonl": "schema version 3",
+        "copy.parquet": "the same events as a.parquet",
+        "one.jsonl": "as other.jsonl is, and their events are not the same",
+        "other.jsonl": "as one.jsonl is, and their events are not the same",
+        "hole.jsonl": "its end mark counts 3",
+    }
+    assert set(reasons) == set(words)
+    assert {file for file, reason in reasons.items() if words[file] not in reason} == set()
+    assert not [reason for reason in reasons.values() if str(traces) in reason], "files are named as in the table"
+    assert [row["world"] for row in tables_at(spark, tmp_path / "out")["events"].collect()] == ["a.parquet"]
+    with pytest.raises(LearnerError, match=r"not every trace is whole and true: copy\.parquet: .* and 7 others"):
+        build(spark, traces, tmp_path / "strict", strict=True)
+
+
+@pytest.mark.slow
+def test_a_new_trace_costs_its_own_share_and_a_changed_one_is_read_again(
+    spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None
+) -> None:
+    out = tmp_path / "out"
+
+    def paths() -> dict[str, set[str]]:
+        return {name: set(entry.paths) for name, entry in build(spark, traces, out).entries().items()}
+
+    def worlds_there() -> list[str]:
+        return sorted(row["world"] for row in tables_at(spark, out)["worlds"].collect())
+
+    first = paths()
+    with ParquetRecorder(traces / "b.parquet") as recorder:
+        recorder((5, *STORED[1:]))
+    second = paths()
+    assert all(first[name] < second[name] for name in NEW), "what was there is as it was, and there is more"
+    assert worlds_there() == ["a.parquet", "b.parquet"]
+    assert tables_at(spark, out)["events"].where("kind = 'MessageStored'").count() == 2
+    with ParquetRecorder(traces / "b.parquet") as recorder:
+        for slice_number in (5, 6):
+            recorder((slice_number, *STORED[1:]))
+    third = paths()
+    assert all(first[name] < third[name] for name in NEW)
+    assert not third["events"] & (second["events"] - first["events"])
+    assert tables_at(spark, out)["events"].count() == 3
+    (traces / "a.parquet").unlink()
+    assert not paths()["events"] & first["events"]
+    assert worlds_there() == ["b.parquet"]

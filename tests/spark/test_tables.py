@@ -71,12 +71,12 @@ def lossy() -> tuple[Lab, list[str]]:
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory, lossy: tuple[Lab, list[str]]) -> Path:
-    """The same world as Parquet and as JSON lines with a line that is no event, and a trace that was cut."""
+    """The same world as Parquet and as JSON lines, once more with a line that is no event, and cut."""
     directory = tmp_path_factory.mktemp("traces")
     record(ParquetRecorder(directory / "a.parquet"), lossy[0])
     record(JsonLinesRecorder(directory / "b.jsonl"), lossy[0])
     lines = (directory / "b.jsonl").read_text("ascii").splitlines(keepends=True)
-    (directory / "b.jsonl").write_text("".join([*lines[:3], "{not an event\n", *lines[3:]]), "ascii")
+    (directory / "c.jsonl").write_text("".join([*lines[:3], "{not an event\n", *lines[4:]]), "ascii")
     (directory / "cut.jsonl").write_text("".join(lines[:9]), "ascii")
     return directory
 
@@ -111,7 +111,7 @@ def test_another_engine_has_the_same_answer(place: Place, answer: Table, tmp_pat
     database, theirs = open_in_duckdb(Path(place.where)), str(tmp_path / "theirs.parquet")
     database.sql(f"COPY ({sql_of(answer)}) TO '{theirs}' (FORMAT parquet)")
     entry = place.entries()[answer.name]
-    assert compare(database, answer, f"{place.where}/{entry.path}/*.parquet", theirs) == (entry.rows, 0)
+    assert compare(database, answer, f"{place.where}/{entry.paths[0]}/*.parquet", theirs) == (entry.rows, 0)
 
 
 @pytest.mark.slow
@@ -234,8 +234,8 @@ def test_owners_and_flow_control_in_the_worlds_that_have_them(spark: SparkSessio
 @pytest.mark.slow
 def test_what_is_no_trace_or_no_event_is_set_aside_with_its_reason(place: Place) -> None:
     aside = {each["file"]: each["reason"] for each in place.read()["set_aside"]}
-    assert set(aside) == {"b.jsonl", "cut.jsonl"}
-    assert aside["b.jsonl"] == "1 line is no event"
+    assert set(aside) == {"c.jsonl", "cut.jsonl"}
+    assert "line 4: this is not an event: '{not an event'" in aside["c.jsonl"]
     assert "not whole" in aside["cut.jsonl"]
 
 
@@ -255,20 +255,22 @@ def test_a_build_that_was_killed_goes_on_and_who_reads_meanwhile_has_the_old_tab
     out = tmp_path / "out"
     shutil.copytree(place.where, out)
     whole = Place(out).read()
+    (batch,) = whole["tables"]["audit"]["batches"]
     half = {**whole, "tables": {name: whole["tables"][name] for name in whole["tables"] if name != "audit"}}
-    old = {**whole, "key": "older", "tables": {"worlds": whole["tables"]["worlds"]}}
+    old = {**whole, "reader": "older", "tables": {"worlds": whole["tables"]["worlds"]}}
     Place(out).write({**old, "building": half})
     (out / LOCK).write_text(json.dumps({"host": os.uname().nodename, "pid": 2**22 + 1}))
-    left = out / "gold" / "audit" / whole["key"]
+    left = out / "gold" / "audit" / f"batch_key={batch}"
     assert left.is_dir()
     meanwhile: set[str] = set()
     build(spark, traces, out, lambda name, rows, seconds: meanwhile.update(Place(out).entries()))
     assert meanwhile == {"worlds"}
     again = Place(out).read()
     assert again.keys() == whole.keys()
-    assert again["key"] == whole["key"]
-    assert again["tables"]["audit"]["rows"] == whole["tables"]["audit"]["rows"]
-    assert again["tables"]["audit"]["path"] != whole["tables"]["audit"]["path"]
+    assert again["files"] == whole["files"]
+    audit, audit_before = (each["tables"]["audit"]["batches"][batch] for each in (again, whole))
+    assert (audit["rows"], audit["key"]) == (audit_before["rows"], audit_before["key"])
+    assert audit["path"] != audit_before["path"]
     assert again["tables"]["messages"] == whole["tables"]["messages"]
     assert not left.exists()
     assert not (out / LOCK).exists()
