@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
@@ -190,8 +191,8 @@ class _Parts:
         """Give every part its name; returns what each has."""
         told = []
         for kind in sorted(self._parts):
-            bytes_written = self._parts.pop(kind).finish()
-            told.append({"kind": kind, "name": self._name, "bytes": bytes_written})
+            told.append({"kind": kind, "name": self._name, "bytes": self._parts[kind].finish()})
+            del self._parts[kind]
         return told
 
     def abandon(self) -> None:
@@ -241,11 +242,11 @@ class _Part:
         return int(size)
 
     def abandon(self) -> None:
-        try:
+        with suppress(OSError):
             self._writer.close()
+        with suppress(OSError):
             self._stream.close()
-        finally:
-            self._files.delete_file(self._hidden)
+        self._files.delete_file(self._hidden)
 
 
 def _task() -> int:

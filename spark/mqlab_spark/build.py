@@ -180,7 +180,8 @@ class _Making:
         return sorted(
             batch
             for batch, files in self._members.items()
-            if batch in self.tables.get(EVENTS, {}) and all(file in good for file in files)
+            if batch in self.tables.get(EVENTS, {})
+            and all(file in good and good[file]["batch"] == batch for file in files)
         )
 
     def take_in(self) -> None:

@@ -151,7 +151,7 @@ def test_a_clock_that_goes_back_is_refused(columns: Path, shuffled: bool) -> Non
         return table.take(list(reversed(range(table.num_rows)))) if shuffled else table
 
     changed(columns, change)
-    with pytest.raises(ProtocolError, match="the clock of broker-a goes back from .* to 1 us"):
+    with pytest.raises(ProtocolError, match=r"the clock of broker-a goes back from .* to 1 us"):
         events_in(columns)
 
 
