@@ -304,12 +304,7 @@ def _hdfs() -> Any:
     """HDFS as a file system of fsspec that takes paths alone: its own takes addresses, and ends each at a # or a ?."""
     from hdfs_native.fsspec import HdfsFileSystem
 
-    class Hdfs(HdfsFileSystem):
-        @classmethod
-        def _strip_protocol(cls, path: str) -> str:
-            return path
-
-    return Hdfs
+    return type("Hdfs", (HdfsFileSystem,), {"_strip_protocol": classmethod(lambda _, path: path)})
 
 
 def _hdfs_state(status: Any) -> str:
