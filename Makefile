@@ -114,7 +114,7 @@ spark-cluster-test: all-sets ## the Spark jobs on a cluster of this machine: a m
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/cluster
 
 .PHONY: storage-test
-storage-test: all-sets $(STAMPS)/storage ## traces and tables on HDFS and on S3, of which this machine runs servers (needs Maven)
+storage-test: all-sets $(STAMPS)/storage $(CACHE)/jars/.stamp ## traces and tables on HDFS and on S3, of which this machine runs servers (needs Maven)
 	@$(MAKE) VENV=$(S3_VENV) $(S3_VENV)/.stamps/s3-server
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/storage
 
@@ -281,6 +281,12 @@ $(STAMPS)/spark: requirements/spark.txt requirements/java.txt $(STAMPS)/build $(
 
 $(STAMPS)/storage: requirements/storage.txt $(STAMPS)/build
 	$(INSTALL) requirements/storage.txt
+	@touch $@
+
+# An HDFS, and what Spark takes to reach S3, which has 700 MB.
+$(CACHE)/jars/.stamp: tests/storage/pom.xml
+	@command -v mvn >/dev/null || { echo 'make storage-test needs mvn (Maven), to fetch the jars of Hadoop' >&2; exit 1; }
+	mvn --quiet --batch-mode --file tests/storage/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CACHE)/jars
 	@touch $@
 
 $(STAMPS)/s3-server: requirements/s3-server.txt $(STAMPS)/build
