@@ -25,6 +25,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
+from stat import S_ISREG
 from typing import Any, NamedTuple
 
 from pyarrow import fs
@@ -162,15 +163,16 @@ class LocalFolder(Folder):
     def _list(self) -> Iterator[File]:
         for directory, _, names in os.walk(self.root):
             for name in names:
-                with suppress(FileNotFoundError):
-                    yield self._file(Path(directory, name).relative_to(self.root).as_posix())
-
-    def _file(self, path: str) -> File:
-        state = os.stat(self.at(path))
-        return File(path, state.st_size, _local_state(state))
+                found = self.stat(Path(directory, name).relative_to(self.root).as_posix())
+                if found is not None:
+                    yield found
 
     def stat(self, path: str) -> File | None:
-        return self._file(path) if os.path.isfile(self.at(path)) else None
+        try:
+            state = os.stat(self.at(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return File(path, state.st_size, _local_state(state)) if S_ISREG(state.st_mode) else None
 
     def look(self, path: str) -> Seen | None:
         try:
