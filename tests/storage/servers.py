@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from urllib.request import urlopen
 
 from mqlab_spark.java_home import java_home
 from mqlab_spark.local_cluster import free_port
@@ -51,21 +53,21 @@ def hdfs(place: Path) -> Iterator[str]:
         subprocess.run([*java, f"{NODES}.namenode.NameNode", "-format"], check=True, stdout=log, stderr=log)
         for node in ("namenode.NameNode", "datanode.DataNode"):
             servers.enter_context(_running([*java, f"{NODES}.{node}"], log.fileno()))
-        for port in (address.removeprefix("hdfs://"), ports["datanode."]):
-            _wait_for(port)
+        beans = f"http://{ports['namenode.http-']}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
+        _wait_until(lambda: json.load(urlopen(beans))["beans"][0]["NumLiveDataNodes"] == 1)
         yield address
 
 
 @contextmanager
 def s3(place: Path) -> Iterator[Mapping[str, str]]:
     """An S3 with the bucket `lake`; gives the variables with which everything that speaks to Amazon's finds it."""
-    port = f"127.0.0.1:{free_port()}"
+    port = free_port()
     with (place / "log").open("w") as log:
-        command = [str(S3_PYTHON), str(Path(__file__).with_name("s3_server.py")), port.partition(":")[2]]
+        command = [str(S3_PYTHON), str(Path(__file__).with_name("s3_server.py")), str(port)]
         with _running(command, log.fileno()):
-            _wait_for(port)
+            _wait_until(lambda: socket.create_connection(("127.0.0.1", port), 1).close() is None)
             yield {
-                "AWS_ENDPOINT_URL": f"http://{port}", "AWS_REGION": "us-east-1",
+                "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_REGION": "us-east-1",
                 "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
             }  # fmt: skip
 
@@ -80,15 +82,12 @@ def _running(command: list[str], log: int) -> Iterator[None]:
         process.wait()
 
 
-def _wait_for(port: str) -> None:
-    """Wait until somebody listens there."""
-    host, _, number = port.partition(":")
+def _wait_until(is_there: Callable[[], object]) -> None:
+    """Wait until a server that starts says so; who does not listen yet says nothing."""
     end = time.monotonic() + PATIENCE_S
     while True:
-        try:
-            socket.create_connection((host, int(number)), 1).close()
-        except OSError:
-            assert time.monotonic() < end, f"nobody listens at {port}"
-            time.sleep(0.2)
-        else:
-            return
+        with suppress(OSError, LookupError):
+            if is_there():
+                return
+        assert time.monotonic() < end, "a server did not start: its log lies beside its files"
+        time.sleep(0.2)

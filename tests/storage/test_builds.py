@@ -23,10 +23,10 @@ PATIENCE_S = 600
 
 def building(traces: Path, out: str) -> subprocess.Popen[bytes]:
     """`mqlab_spark build`, begun, in a process group of its own; Spark has what it takes to reach S3."""
-    reach_s3 = ",".join(map(str, jars("hadoop-aws", "bundle", "analyticsaccelerator")))
+    reach_s3 = os.pathsep.join(map(str, jars("hadoop-aws", "bundle", "analyticsaccelerator")))
     return subprocess.Popen(
         [sys.executable, "-m", "mqlab_spark", "build", str(traces), out, "--master", "local[2]"],
-        env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"--jars {reach_s3} pyspark-shell"},
+        env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"--driver-class-path {reach_s3} pyspark-shell"},
         stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
 
