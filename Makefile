@@ -39,6 +39,9 @@ INSTALL = $(UV_INSTALL) --require-hashes --requirement
 # nbgrader adds extensions to JupyterLab, which nobody else should see.
 NBGRADER_VENV ?= .venv-nbgrader
 
+# The S3 server of the tests brings forty packages that nobody else needs.
+S3_VENV ?= .venv-s3
+
 # Strict: a cell's output must be the one in the notebook. NBVAL=--nbval-lax only runs the cells.
 NBVAL ?= --nbval
 # Two files of tests at a time; the cells of one notebook stay together.
@@ -48,7 +51,7 @@ LAB_FLAGS ?=
 IN_PARALLEL = $(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile
 NOTEBOOKS = $(NBVAL) --nbval-current-env --nbval-cell-timeout=120
 # Directories of tests that have a target of their own, so that `make test` takes eight minutes on two cores.
-APART := attacks browser cluster grading lite nbgrader pip ways wheelhouse
+APART := attacks browser cluster grading lite nbgrader pip storage ways wheelhouse
 
 .PHONY: help
 help: ## this text
@@ -91,6 +94,9 @@ test: all-sets ## what must hold, in eight minutes: lint, types, imports, labs, 
 	$(PY) -m mqlab.labs check
 	$(IN_PARALLEL) $(NOTEBOOKS) -m 'not slow' $(PYTEST_FLAGS) $(addprefix --ignore=tests/,$(APART)) tests labs
 
+.PHONY: storage
+storage: $(STAMPS)/spark $(STAMPS)/storage $(STAMPS)/project ## add what reaches traces and tables on HDFS and on S3
+
 .PHONY: spark-archive
 spark-archive: $(STAMPS)/spark $(STAMPS)/project ## one archive of the code for the workers of a cluster, out/mqlab-spark.zip
 	$(PY) -m mqlab_spark.archive out/mqlab-spark.zip
@@ -106,6 +112,11 @@ spark-slow-test: all-sets ## the Spark labs, right and wrong solutions of them, 
 .PHONY: spark-cluster-test
 spark-cluster-test: all-sets ## the Spark jobs on a cluster of this machine: a master and two workers
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/cluster
+
+.PHONY: storage-test
+storage-test: all-sets $(STAMPS)/storage $(CACHE)/jars/.stamp ## traces and tables on HDFS and on S3, of which this machine runs servers (needs Maven)
+	@$(MAKE) VENV=$(S3_VENV) $(S3_VENV)/.stamps/s3-server
+	$(PY) -m pytest $(PYTEST_FLAGS) tests/storage
 
 .PHONY: grading-test
 grading-test: all-sets bubblewrap ## marking: a class, exams, likeness, and hostile notebooks
@@ -226,7 +237,7 @@ lock: $(STAMPS)/build ## pin the requirements again (UPGRADE=--upgrade: to the n
 
 .PHONY: clean
 clean: ## back to a fresh clone: removes the environment, caches and out/
-	rm -rf $(VENV) $(NBGRADER_VENV) .cache out dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(NBGRADER_VENV) $(S3_VENV) .cache out dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.git -prune -o -name __pycache__ -prune -exec rm -rf {} +
 
 # --- the environment: one stamp for each set of packages -------------------------------------------------------------
@@ -266,6 +277,20 @@ $(STAMPS)/spark: requirements/spark.txt requirements/java.txt $(STAMPS)/build $(
 	$(INSTALL) requirements/spark.txt
 	@$(DROP_SPARK_SOURCE)
 	@$(PY) -m mqlab.java || { echo 'Adding a Java for Spark'; $(INSTALL) requirements/java.txt; }
+	@touch $@
+
+$(STAMPS)/storage: requirements/storage.txt $(STAMPS)/build
+	$(INSTALL) requirements/storage.txt
+	@touch $@
+
+# An HDFS, and what Spark takes to reach S3, which has 700 MB.
+$(CACHE)/jars/.stamp: tests/storage/pom.xml
+	@command -v mvn >/dev/null || { echo 'make storage-test needs mvn (Maven), to fetch the jars of Hadoop' >&2; exit 1; }
+	mvn --quiet --batch-mode --file tests/storage/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CACHE)/jars
+	@touch $@
+
+$(STAMPS)/s3-server: requirements/s3-server.txt $(STAMPS)/build
+	$(INSTALL) requirements/s3-server.txt
 	@touch $@
 
 $(STAMPS)/nbgrader: requirements/nbgrader.txt $(STAMPS)/labs $(STAMPS)/project

@@ -16,11 +16,14 @@ pin "$@" requirements/build.in -o requirements/build.txt
 pin "$@" requirements/java.in -o requirements/java.txt
 pin "$@" --no-deps requirements/slides.in -o requirements/slides.txt
 pin "$@" pyproject.toml --extra labs --extra widgets --extra trace --extra codecs \
-    -c requirements/build.txt -o requirements/labs.txt
+    -c requirements/build.txt -c requirements/together.in -o requirements/labs.txt
 pin "$@" pyproject.toml --extra spark \
     -c requirements/build.txt -c requirements/labs.txt -o requirements/spark.txt
+pin "$@" pyproject.toml --extra storage \
+    -c requirements/build.txt -c requirements/labs.txt -c requirements/spark.txt -o requirements/storage.txt
 pin "$@" pyproject.toml --extra dev \
     -c requirements/build.txt -c requirements/labs.txt -c requirements/spark.txt -o requirements/dev.txt
+pin "$@" requirements/s3-server.in -o requirements/s3-server.txt
 pin "$@" requirements/nbgrader.in -c requirements/build.txt -c requirements/labs.txt -o requirements/nbgrader.txt
 
 pin "$@" requirements/site.in \

@@ -25,6 +25,7 @@ from mqlab.errors import ProtocolError
 from mqlab_spark.contract import kind_schema, read_events
 from mqlab_spark.place import Place
 from mqlab_spark.schema import WORLD
+from mqlab_spark.storage import Folder
 
 GROUPS = 32
 LEAST_GROUP_BYTES = 4 * 1024 * 1024
@@ -54,7 +55,7 @@ class Taken(NamedTuple):
     aside: dict[str, str]
 
 
-def write_events(spark: SparkSession, reading: Place, sources: Sequence[Source], place: Place, path: str) -> Taken:
+def write_events(spark: SparkSession, reading: Folder, sources: Sequence[Source], place: Place, path: str) -> Taken:
     """Write the events of these traces to a directory of the place, those of files that are whole and true.
 
     OSError, or what Spark makes of it, where something cannot be written.
@@ -63,7 +64,7 @@ def write_events(spark: SparkSession, reading: Place, sources: Sequence[Source],
     works: list[Work] = [
         {"number": number, "files": [(each.file, each.world) for each in group]} for number, group in enumerate(groups)
     ]
-    told = in_tasks(spark, works, partial(_write_group, reading.where, place.where, path))
+    told = in_tasks(spark, works, partial(_write_group, reading, place.where, path))
     parts: dict[str, list[Work]] = defaultdict(list)
     for part in sorted((part for each in told for part in each["parts"]), key=lambda part: part["name"]):
         parts[part["kind"]].append(part)
@@ -112,9 +113,9 @@ def _groups(sources: Sequence[Source]) -> list[list[Source]]:
 # -- in the tasks ------------------------------------------------------------------------------------------------------
 
 
-def _write_group(where_from: str, where_to: str, path: str, work: Work) -> Work:
+def _write_group(reading: Folder, where_to: str, path: str, work: Work) -> Work:
     """Write the parts of one group of files; what it tells: the events of each file, the files set aside, the parts."""
-    reading, place = Place(where_from), Place(where_to)
+    place = Place(where_to)
     aside: dict[str, str] = {}
     while True:
         parts = _Parts(place, path, work["number"])
@@ -127,35 +128,31 @@ def _write_group(where_from: str, where_to: str, path: str, work: Work) -> Work:
         except ProtocolError as problem:
             # What was written has events of this file, so the group is written again: without it, and without all
             # others of the same sort, for which the rest is looked through first.
-            aside[file] = _reason(reading, file, problem)
+            aside[file] = str(problem)
             files = [file for file, _ in work["files"]]
             aside.update(_untrue(reading, files[files.index(file) + 1 :]))
         finally:
             parts.abandon()
 
 
-def _copy(reading: Place, file: str, world: str, parts: _Parts) -> int:
+def _copy(reading: Folder, file: str, world: str, parts: _Parts) -> int:
     rows = 0
-    for batch in read_events(reading.files, f"{reading.root}/{file}"):
+    for batch in read_events(reading, file):
         rows += len(batch.order["slice"])
         for kind, table in batch.tables.items():
             parts.add(kind, table.add_column(0, WORLD, pa.repeat(pa.scalar(world, pa.string()), table.num_rows)))
     return rows
 
 
-def _untrue(reading: Place, files: Iterable[str]) -> dict[str, str]:
+def _untrue(reading: Folder, files: Iterable[str]) -> dict[str, str]:
     found = {}
     for file in files:
         try:
-            for _ in read_events(reading.files, f"{reading.root}/{file}"):
+            for _ in read_events(reading, file):
                 pass
         except ProtocolError as problem:
-            found[file] = _reason(reading, file, problem)
+            found[file] = str(problem)
     return found
-
-
-def _reason(reading: Place, file: str, problem: ProtocolError) -> str:
-    return str(problem).replace(f"{reading.root}/{file}", file)
 
 
 def _merge(where: str, path: str, work: Work) -> Work:
@@ -238,6 +235,9 @@ class _Part:
         self._writer.close()
         size = self._stream.tell()
         self._stream.close()
+        if self._files.get_file_info(self._path).type != fs.FileType.NotFound:
+            # An earlier attempt of the task has got so far; not every store moves a file onto another.
+            self._files.delete_file(self._path)
         self._files.move(self._hidden, self._path)
         return int(size)
 

@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from mqlab_spark.contract import read_header
 from mqlab_spark.place import CATALOGUE, TABLES_VERSION, Place, saying_no_room
 from mqlab_spark.reading import events_at, table_at
 from mqlab_spark.schema import WORLD, trace_schema
+from mqlab_spark.storage import File, Folder, files_at
 from mqlab_spark.tables import ALL, BRONZE, EVENTS, GOLD, SILVER, TRACES, Table
 from mqlab_spark.tables.table import TEXT, TRACE_COLUMNS
 from mqlab_spark.traces import row_of
@@ -106,34 +106,22 @@ def _tasks_for(spark: SparkSession, trace_bytes: int) -> Iterator[None]:
             spark.conf.set(name, str(value))
 
 
-def listed(traces: str | Path) -> tuple[Place, dict[str, fs.FileInfo]]:
+def listed(traces: str | Path) -> tuple[Folder, dict[str, File]]:
     """Where the traces lie that are meant, and each of these files by its path below that."""
-    place = Place(traces)
-    if place.files.get_file_info(place.root).type != fs.FileType.Directory:
-        pattern = place.root.rpartition("/")[2]
-        place = Place(place.where.rpartition("/")[0] or "/")
-    else:
-        pattern = ""
-    below = fs.FileSelector(place.root, recursive=not pattern, allow_not_found=True)
-    found = {}
-    for info in place.files.get_file_info(below):
-        file = info.path.removeprefix(place.root).lstrip("/")
-        wanted = fnmatchcase(file, pattern) if pattern else info.extension in ("parquet", "jsonl")
-        if info.type == fs.FileType.File and wanted and not _is_hidden(file):
-            found[file] = info
-    return place, dict(sorted(found.items()))
+    there, files = files_at(traces, ".parquet", ".jsonl")
+    return there, {file.path: file for file in files if not _is_hidden(file.path)}
 
 
-def _is_hidden(file: str) -> bool:
+def _is_hidden(path: str) -> bool:
     """Spark passes over such files, too: what is being written."""
-    return any(part.startswith(("_", ".")) for part in file.split("/"))
+    return any(part.startswith(("_", ".")) for part in path.split("/"))
 
 
 class _Making:
     """One build: what was there, what comes in, and what is made of it."""
 
     def __init__(
-        self, spark: SparkSession, reading: Place, found: Mapping[str, fs.FileInfo], place: Place, *, strict: bool
+        self, spark: SparkSession, reading: Folder, found: Mapping[str, File], place: Place, *, strict: bool
     ) -> None:
         self.spark = spark
         self.reading = reading
@@ -147,7 +135,7 @@ class _Making:
         self.files: dict[str, Made] = {
             file: about
             for file, about in source.get("files", {}).items()
-            if file in found and about["state"] == _state(found[file])
+            if file in found and about["state"] == found[file].state
         }
         self.tables: dict[str, dict[str, Made]] = {
             name: dict(table["batches"]) for name, table in source.get("tables", {}).items()
@@ -209,21 +197,20 @@ class _Making:
             self.files.update(zip(unknown, pool.map(self._about, unknown), strict=True))
 
     def _about(self, file: str) -> Made:
-        about: Made = {"state": _state(self.found[file]), "batch": None, "problem": None, "events": 0}
-        path = f"{self.reading.root}/{file}"
+        about: Made = {"state": self.found[file].state, "batch": None, "problem": None, "events": 0}
         try:
-            header = read_header(self.reading.files, path)
+            header = read_header(self.reading, file)
         except ProtocolError as problem:
-            return {**about, "header": None, "problem": str(problem).replace(path, file)}
+            return {**about, "header": None, "problem": str(problem)}
         told = header["metadata"].get(TRACE_HASH)
         return {**about, "header": header, "fingerprint": told or self._end_of(file)}
 
     def _end_of(self, file: str) -> str:
         """What tells a file whose header has no hash from others: its size and its end."""
-        info = self.found[file]
-        with self.reading.files.open_input_file(info.path) as stream:
-            stream.seek(max(0, info.size - END_BYTES))
-            return hashlib.blake2b(f"{info.size}".encode() + stream.read(), digest_size=8).hexdigest()
+        size = self.found[file].size
+        with self.reading.open(file) as stream:
+            stream.seek(max(0, size - END_BYTES))
+            return hashlib.blake2b(f"{size}".encode() + stream.read(), digest_size=8).hexdigest()
 
     def _new(self) -> list[str]:
         """The files that are in no batch; all, when there would be too many batches."""
@@ -349,11 +336,6 @@ class _Making:
 def world_name(file: str, header: Mapping[str, Any]) -> str:
     """What a trace's world is called: as its header says, else as its file."""
     return str(header["metadata"].get(NAME) or file)
-
-
-def _state(info: fs.FileInfo) -> str:
-    """What changes when a file is written anew."""
-    return f"{info.size}|{info.mtime_ns}"
 
 
 def _twins(files: Mapping[str, Made]) -> dict[str, str]:

@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from pyarrow import compute as pc
-from pyarrow import fs, parquet
+from pyarrow import parquet
 
 from mqlab.errors import ProtocolError
 from mqlab.trace.catalogue import CATALOGUE, COMMON_TYPES, FIRST, columns_of, field_types
 from mqlab.trace.record import KIND
 from mqlab.trace.recorded import check_footer, check_header, json_rows
 from mqlab.trace.recorder import arrow_arrays
+from mqlab_spark.storage import Folder
 
 BATCH_ROWS = 32_768
 ARROW_TYPES = {"int": pa.int64(), "str": pa.string(), "bool": pa.bool_()}
@@ -45,30 +46,31 @@ def kind_schema(kind: str) -> pa.Schema:
     return pa.schema([(name, ARROW_TYPES[types[name]]) for name in columns_of(kind) if name != "kind"])
 
 
-def read_header(files: fs.FileSystem, path: str) -> dict[str, Any]:
-    """The header of a trace; ProtocolError if its end, its schema or itself is not what it should be.
+def read_header(there: Folder, path: str) -> dict[str, Any]:
+    """The header of a trace, at a path below a folder; ProtocolError if it is not what it should be, or the end, or the
+    schema.
 
     Of JSON lines only the first line is read here: whether they are whole, and whether each of them is an event, turns
     out as they are read.
     """
     with _saying_where(path):
         if not path.endswith(".jsonl"):
-            with files.open_input_file(path) as stream:
+            with there.open(path) as stream:
                 return check_footer(parquet.ParquetFile(stream), path)
-        with files.open_input_stream(path) as stream, _as_text(stream) as text:
+        with there.open(path) as stream, _as_text(stream) as text:
             return check_header(text.readline(), path)
 
 
-def read_events(files: fs.FileSystem, path: str) -> Iterator[Batch]:
+def read_events(there: Folder, path: str) -> Iterator[Batch]:
     """All events of a trace; ProtocolError, sooner or later, if the file is not whole and true."""
     seen = _Order(path)
     with _saying_where(path):
-        for batch in _read(files, path):
+        for batch in _read(there, path):
             seen.follow(batch.order)
             yield batch
         if seen.shuffled:
             # Sorting needs all places at once: they are read again, alone, since nearly every file is in order.
-            several = [batch.order for batch in _read(files, path, IN_ORDER)]
+            several = [batch.order for batch in _read(there, path, IN_ORDER)]
             seen.check_sorted({name: pa.chunked_array([each[name] for each in several]) for name in IN_ORDER})
 
 
@@ -92,16 +94,16 @@ def _as_text(stream: Any) -> TextIOWrapper:
     return TextIOWrapper(stream, encoding="ascii", errors="backslashreplace", newline="\n")
 
 
-def _read(files: fs.FileSystem, path: str, only: tuple[str, ...] = ()) -> Iterator[Batch]:
-    return _read_lines(files, path) if path.endswith(".jsonl") else _read_parquet(files, path, only)
+def _read(there: Folder, path: str, only: tuple[str, ...] = ()) -> Iterator[Batch]:
+    return _read_lines(there, path) if path.endswith(".jsonl") else _read_parquet(there, path, only)
 
 
 # -- JSON lines --------------------------------------------------------------------------------------------------------
 
 
-def _read_lines(files: fs.FileSystem, path: str) -> Iterator[Batch]:
+def _read_lines(there: Folder, path: str) -> Iterator[Batch]:
     places = {name: place for place, name in enumerate(COMMON_TYPES) if name in IN_ORDER}
-    with files.open_input_stream(path, buffer_size=1 << 20) as stream, _as_text(stream) as text:
+    with there.open(path) as stream, _as_text(stream) as text:
         rows = json_rows(text, path)
         while several := list(islice(rows, BATCH_ROWS)):
             order = {name: pa.array([row[at] for row in several]) for name, at in places.items()}
@@ -118,8 +120,8 @@ def _read_lines(files: fs.FileSystem, path: str) -> Iterator[Batch]:
 # -- Parquet -----------------------------------------------------------------------------------------------------------
 
 
-def _read_parquet(files: fs.FileSystem, path: str, only: tuple[str, ...]) -> Iterator[Batch]:
-    with files.open_input_file(path) as stream:
+def _read_parquet(there: Folder, path: str, only: tuple[str, ...]) -> Iterator[Batch]:
+    with there.open(path) as stream:
         file = parquet.ParquetFile(stream)
         check_footer(file, path)
         count = 0

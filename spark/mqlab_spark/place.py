@@ -1,8 +1,8 @@
-"""A place for tables: a directory of this machine or of a cluster's file system, with a catalogue of what is whole.
+"""A place for tables: a folder of this machine, of HDFS or of S3, with a catalogue of what is whole.
 
-    OUT/catalogue.json                  which directories hold each table, how many rows they have, and of which traces
+    OUT/catalogue.json                      which directories hold each table, their rows, and of which traces they are
     OUT/silver/messages/batch_key=<key>/    the part of a table that is of one batch of traces, as Spark wrote it
-    OUT/_building                       is there while somebody builds
+    OUT/_builders/                          who builds here (`mqlab_spark.lease`)
 
 Tables are read through the catalogue, which names new ones when all of them are whole, in one step. So what is
 half-written is never read, and a build that was killed goes on with the tables that it had not finished (`building`).
@@ -11,10 +11,8 @@ half-written is never read, and a build that was killed goes on with the tables 
 from __future__ import annotations
 
 import json
-import os
-import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -23,9 +21,11 @@ from pyarrow import fs
 from pyspark.errors import PySparkException
 
 from mqlab.errors import LearnerError
+from mqlab_spark.lease import Lease, take
+from mqlab_spark.storage import ANY, ChangedError, folder
 
 CATALOGUE = "catalogue.json"
-LOCK = "_building"
+BUILDERS = "_builders"
 TABLES_VERSION = 2
 """Rises when a table can no longer be read as it was: a column renamed, removed or given another type."""
 
@@ -57,27 +57,25 @@ class Entry(NamedTuple):
 
 
 class Place:
-    """A directory for tables; `where` is a path, or an address such as hdfs://... or s3://..."""
+    """A folder for tables at a path or an address (`mqlab_spark.storage`); LearnerError when it cannot be reached."""
 
     def __init__(self, where: str | Path) -> None:
-        self.where = str(where).rstrip("/")
-        self.is_local = "://" not in self.where or self.where.startswith("file://")
-        if self.is_local:
-            self.where = os.path.abspath(self.where.removeprefix("file://"))
-            self.files: fs.FileSystem = fs.LocalFileSystem()
-            self.root = self.where
-        else:
-            self.files, self.root = fs.FileSystem.from_uri(self.where)
+        self.folder = folder(where)
+        self.where = self.folder.address
+        self.files: fs.FileSystem = self.folder.arrow
+        self.root = self.folder.root
+        self._state: str | None = ANY
+        self._lease: Lease | None = None
 
     def read(self) -> dict[str, Any]:
         """The catalogue; LearnerError when it is none, or of another version. An empty one where nothing was built."""
-        path = f"{self.root}/{CATALOGUE}"
-        if self.files.get_file_info(path).type == fs.FileType.NotFound:
+        path = self.folder.spark(CATALOGUE)
+        seen = self.folder.look(CATALOGUE)
+        self._state = seen.state if seen else None
+        if seen is None:
             return {"version": TABLES_VERSION, "files": {}, "tables": {}, "set_aside": []}
-        with self.files.open_input_stream(path) as stream:
-            text = stream.read()
         try:
-            found = json.loads(text)
+            found = json.loads(seen.data)
             version = found["version"]
         except (ValueError, KeyError, TypeError):
             raise LearnerError(f"{path} is no catalogue of tables", "build into another directory") from None
@@ -89,13 +87,17 @@ class Place:
         return cast("dict[str, Any]", found)
 
     def write(self, catalogue: dict[str, Any]) -> None:
-        """Replace the catalogue in one step."""
-        path = f"{self.root}/{CATALOGUE}"
-        self.files.create_dir(self.root, recursive=True)
-        with saying_no_room(f"the catalogue {path} cannot be written"):
-            with self.files.open_output_stream(f"{path}.new") as stream:
-                stream.write(json.dumps(catalogue, indent=1, sort_keys=True).encode())
-            self.files.move(f"{path}.new", path)
+        """Replace the catalogue in one step. LearnerError when it is no longer the one that was read here, if one was:
+        somebody else has built here meanwhile, who thought that this process was dead.
+        """
+        text = json.dumps(catalogue, indent=1, sort_keys=True).encode()
+        if self._lease is not None:
+            self._lease.check()
+        with saying_no_room(f"the catalogue {self.folder.spark(CATALOGUE)} cannot be written"):
+            try:
+                self._state = self.folder.swap(CATALOGUE, text, self._state)
+            except ChangedError as problem:
+                raise LearnerError(str(problem), "run the same command again when the other has ended") from None
 
     def entries(self) -> dict[str, Entry]:
         """The tables that are whole, by name."""
@@ -108,7 +110,7 @@ class Place:
 
     def address(self, path: str) -> str:
         """What Spark is told to read or write a directory of this place."""
-        return f"file://{self.where}/{path}" if self.is_local else f"{self.where}/{path}"
+        return self.folder.spark(path)
 
     def exists(self, path: str) -> bool:
         """Is there anything at this path of the place?"""
@@ -128,60 +130,16 @@ class Place:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Build alone: LearnerError while somebody else builds here.
+        """Build alone: LearnerError while somebody else builds here, or when there is no room to say that we do.
 
-        What a killed build of this machine left is taken over. On a cluster's file system two builds that begin within
-        the same moment may both think that they are alone.
+        What a dead build left is taken over, at once where it was one of this machine, else when it has been silent for
+        `lease.LEASE_S`.
         """
-        self.files.create_dir(self.root, recursive=True)
-        path = f"{self.root}/{LOCK}"
-        self._take(path)
+        with saying_no_room(f"nothing can be built into {self.where}"):
+            lease = take(self.folder.below(BUILDERS), f"builds into {self.where}")
+        self._lease = lease
         try:
             yield
         finally:
-            with suppress(FileNotFoundError):
-                self.files.delete_file(path)
-
-    def _take(self, path: str) -> None:
-        me = json.dumps({"host": socket.gethostname(), "pid": os.getpid()}).encode()
-        if self.files.get_file_info(path).type != fs.FileType.NotFound:
-            with self.files.open_input_stream(path) as stream:
-                owner = _owner(stream.read())
-            if not _is_dead(owner):
-                raise LearnerError(
-                    f"somebody builds into {self.where}: process {owner.get('pid')} on {owner.get('host')}",
-                    f"wait until it has ended; if it died, remove {path}",
-                )
-            self.files.delete_file(path)
-        if not self.is_local:
-            with self.files.open_output_stream(path) as stream:
-                stream.write(me)
-            return
-        try:
-            with open(path, "xb") as file:
-                file.write(me)
-        except FileExistsError:
-            raise LearnerError(f"somebody builds into {self.where}", "wait until it has ended") from None
-
-
-def _owner(text: bytes) -> dict[str, Any]:
-    try:
-        owner = json.loads(text)
-    except ValueError:
-        owner = {}
-    return owner if isinstance(owner, dict) else {}
-
-
-def _is_dead(owner: dict[str, Any]) -> bool:
-    """Is it known that the process has ended? Of another machine nobody knows."""
-    if owner.get("host") != socket.gethostname() or type(owner.get("pid")) is not int:
-        return False
-    if owner["pid"] == os.getpid():
-        return False
-    try:
-        os.kill(owner["pid"], 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
+            self._lease = None
+            lease.end()

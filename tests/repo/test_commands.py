@@ -18,7 +18,7 @@ PROMISED = {
     "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
     "grading-test", "labs-all-ways", "mutants", "nbgrader-test", "pip-test", "wheels",
     "spark-archive", "spark-cluster-test", "spark-slow-test", "spark-test",
-    "site", "site-test", "slides", "wheelhouse", "wheelhouse-test",
+    "site", "site-test", "slides", "storage", "storage-test", "wheelhouse", "wheelhouse-test",
 }  # fmt: skip
 
 STEPS = (
@@ -27,7 +27,7 @@ STEPS = (
 )  # fmt: skip
 """What .ci/run runs, in this order."""
 
-NOT_IN_CI = {"nbgrader", "ways", "wheelhouse"}
+NOT_IN_CI = {"nbgrader", "storage", "ways", "wheelhouse"}
 """Directories of tests that take too long for it, or an environment of their own."""
 
 

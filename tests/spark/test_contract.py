@@ -9,13 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyarrow import fs, parquet
+from pyarrow import parquet
 
 from mqlab.errors import ProtocolError
 from mqlab.trace.bus import Row
 from mqlab.trace.recorded import check_whole, read_json_lines, read_parquet
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
 from mqlab_spark.contract import kind_schema, read_events, read_header
+from mqlab_spark.storage import folder
 from tests.spark.test_schema import one_of_each, record
 
 Change = Callable[[pa.Table], pa.Table]
@@ -23,9 +24,9 @@ Change = Callable[[pa.Table], pa.Table]
 
 def events_in(path: Path) -> list[Row]:
     """All that the contract lets in, as rows of the trace, in the order of their places."""
-    files, rows = fs.LocalFileSystem(), []
-    read_header(files, str(path))
-    for batch in read_events(files, str(path)):
+    there, rows = folder(path.parent), []
+    read_header(there, path.name)
+    for batch in read_events(there, path.name):
         for kind, table in batch.tables.items():
             for values in table.to_pylist():
                 common = [values.pop(name) for name in kind_schema(kind).names[:7]]

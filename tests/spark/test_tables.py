@@ -22,7 +22,7 @@ from mqlab.protocol.record import decode_record
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder, Recorder
 from mqlab_spark import build, dictionary, read_trace, tables_at, world_of, worlds
 from mqlab_spark.__main__ import main
-from mqlab_spark.place import LOCK, Place
+from mqlab_spark.place import BUILDERS, Place
 from mqlab_spark.tables import ALL, ANSWERS, EVENTS
 from mqlab_spark.tables.table import TEXT, Column, Table
 from tests.spark.conftest import TraceOf
@@ -259,7 +259,8 @@ def test_a_build_that_was_killed_goes_on_and_who_reads_meanwhile_has_the_old_tab
     half = {**whole, "tables": {name: whole["tables"][name] for name in whole["tables"] if name != "audit"}}
     old = {**whole, "reader": "older", "tables": {"worlds": whole["tables"]["worlds"]}}
     Place(out).write({**old, "building": half})
-    (out / LOCK).write_text(json.dumps({"host": os.uname().nodename, "pid": 2**22 + 1}))
+    killed = {"host": os.uname().nodename, "pid": 2**22 + 1}
+    Place(out).folder.below(BUILDERS).swap("00000007", json.dumps(killed).encode())
     left = out / "gold" / "audit" / f"batch_key={batch}"
     assert left.is_dir()
     meanwhile: set[str] = set()
@@ -273,13 +274,14 @@ def test_a_build_that_was_killed_goes_on_and_who_reads_meanwhile_has_the_old_tab
     assert audit["path"] != audit_before["path"]
     assert again["tables"]["messages"] == whole["tables"]["messages"]
     assert not left.exists()
-    assert not (out / LOCK).exists()
+    assert os.listdir(out / BUILDERS) == ["00000008"]
 
 
 def test_two_builds_into_one_place_are_refused(spark: SparkSession, traces: Path, tmp_path: Path) -> None:
     with Place(tmp_path).alone(), pytest.raises(LearnerError, match="somebody builds into"):
         build(spark, traces, tmp_path)
-    assert not (tmp_path / LOCK).exists()
+    with Place(tmp_path).alone():
+        pass
 
 
 def test_tables_of_another_version_or_none_are_refused(spark: SparkSession, tmp_path: Path) -> None:
