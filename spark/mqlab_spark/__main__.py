@@ -8,14 +8,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
-from mqlab.errors import MqlabError
 from mqlab_spark import jobs, read_trace, session
 from mqlab_spark.auditing import audited, verdict
 from mqlab_spark.build import build, tell
+from mqlab_spark.failing import FINE, STATUSES, guarded
 from mqlab_spark.progress import steps_bar
 from mqlab_spark.tables import ALL
 
@@ -23,23 +25,23 @@ MOST_ROWS = 1_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one job and print its tables; returns the exit status: 0 fine, 2 the command could not be carried out."""
-    options = _parser().parse_args(argv)
+    """Run one job and print its tables; returns the exit status, see `mqlab_spark.failing.STATUSES`."""
+    return guarded(partial(_run, _parser().parse_args(argv)))
+
+
+def _run(options: argparse.Namespace, errors: Path) -> int:
     command: Callable[..., None] = options.command
-    try:
-        if options.command is _build:
-            _build(session("mqlab-spark", options.master), options)
-            return 0
-        trace = read_trace(session("mqlab-spark", options.master), options.trace)
-        command(trace.cache(), options)
-    except MqlabError as error:
-        print(f"mqlab_spark: {error}", file=sys.stderr)
-        return 2
-    return 0
+    spark = session("mqlab-spark", options.master, errors=errors)
+    if command is _build:
+        _build(spark, options)
+    else:
+        command(read_trace(spark, options.trace).cache(), options)
+    return FINE
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mqlab_spark", description="Tables of a recorded trace, by Spark.")
+    what = "Tables of a recorded trace, by Spark."
+    parser = argparse.ArgumentParser(prog="python -m mqlab_spark", description=what, epilog=STATUSES)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     latency = commands.add_parser("latency", help="how long messages take: to be sent, delivered and consumed")
     latency.set_defaults(command=_latency)
