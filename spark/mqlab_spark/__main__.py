@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 from mqlab_spark import jobs, read_trace, session
 from mqlab_spark.auditing import audited, verdict
 from mqlab_spark.build import build, tell
-from mqlab_spark.failing import FINE, STATUSES, guarded
+from mqlab_spark.failing import FINE, STATUSES, guarded, interrupt_at_once
 from mqlab_spark.progress import steps_bar
 from mqlab_spark.tables import ALL
 
@@ -32,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace, errors: Path) -> int:
     command: Callable[..., None] = options.command
     spark = session("mqlab-spark", options.master, errors=errors)
+    interrupt_at_once()
     if command is _build:
         _build(spark, options)
     else:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import signal
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -39,11 +42,15 @@ def guarded(command: Callable[[Path], int]) -> int:
     """What a command returns; when it fails, one line is printed, and the exit status returned.
 
     The command is given a file for what Spark says of errors (`session(errors=...)`), in the system's directory for
-    temporary files. It is kept when there is something in it, and then a line names it.
+    temporary files; what Python logs goes there, too. It is kept when there is something in it, and then a line names
+    it.
     """
     handle, name = tempfile.mkstemp(prefix="mqlab-spark-", suffix=".log")
     os.close(handle)
     log = Path(name)
+    logged = logging.FileHandler(log, encoding="utf-8")
+    logged.setLevel(logging.ERROR)
+    logging.getLogger().addHandler(logged)
     try:
         status = command(log)
         if log.stat().st_size:
@@ -53,6 +60,8 @@ def guarded(command: Callable[[Path], int]) -> int:
         _say(f"{error}\n  What Spark said: {log}" if log.stat().st_size else str(error))
         return NOT_DONE
     except KeyboardInterrupt:
+        # Where it stood is no error; Py4J has logged it as one.
+        log.write_bytes(b"")
         _say("interrupted")
         return INTERRUPTED
     except REFUSED as problem:
@@ -60,8 +69,19 @@ def guarded(command: Callable[[Path], int]) -> int:
     except Exception as problem:  # noqa: BLE001  whatever it is, who called the command gets one line
         return _failed(problem, log, UNEXPECTED)
     finally:
+        logging.getLogger().removeHandler(logged)
+        logged.close()
         if not log.stat().st_size:
             log.unlink()
+
+
+def interrupt_at_once() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt and nothing else, once there is a session.
+
+    PySpark's own handler first asks the JVM to cancel all jobs, which fails while another answer is waited for.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def one_line(problem: BaseException) -> str:

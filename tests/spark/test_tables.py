@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy
+import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -207,7 +207,7 @@ def test_from_end_to_end_is_from_the_first_attempt_to_the_first_call_of_a_listen
     assert row["count"] == 2 * len(us), "both files are of this world"
     assert row["max_ms"] == max(us) / 1_000
     for percent in (50, 90, 99):
-        exact = numpy.percentile(us * 2, percent) / 1_000
+        exact = np.percentile(us * 2, percent) / 1_000
         assert exact * 0.999 - 0.001 <= row[f"p{percent}_ms"] <= exact + 0.001
 
 
