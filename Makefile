@@ -186,7 +186,7 @@ wheels: fast ## build mqlab's source distribution and its wheels for this machin
 	MQLAB_BUILD=compiled $(PY) -m hatchling build --directory out/wheels --target wheel
 
 .PHONY: pip-test
-pip-test: wheels all-sets ## install out/wheels into empty environments, and use the labs, marking and Spark there
+pip-test: wheels all-sets ## install out/wheels into empty environments, and use the labs, marking and Spark there; ask Maven for what pages name
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/pip
 
 # A compiled message refuses by itself what this test hands to the store.

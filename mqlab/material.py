@@ -8,6 +8,8 @@ which they lie, and what reads them is the same code in a clone and after `pip i
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 PACKED = Path(__file__).parent / "labs" / "material"
@@ -25,6 +27,12 @@ def root() -> Path:
     """
     clone = Path(__file__).parents[1]
     return next((place for place in (Path(), clone) if is_clone(place)), PACKED if PACKED.is_dir() else Path())
+
+
+def recipes() -> Traversable:
+    """Where the recipes of data sets are: below the root, else in the archive that this mqlab is imported from."""
+    below = root() / "datasets"
+    return below if below.is_dir() else files("mqlab").joinpath("labs", "material", "datasets")
 
 
 def work_place(read_from: Path) -> Path:

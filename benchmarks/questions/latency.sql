@@ -30,12 +30,16 @@ WITH sent AS (
     FROM sent
     UNION ALL FROM pulled
     UNION ALL SELECT topic, "group", 'stored to listener', '', first_us - stored_us FROM got
+    UNION ALL SELECT topic, "group", 'end to end', '', first_us - sent_us
+              FROM deliveries JOIN messages USING (world, msg_id) WHERE first_us IS NOT NULL
     UNION ALL SELECT topic, "group", 'listener to done', CASE WHEN calls > 1 THEN 'called again' ELSE '' END,
                      consumed_us - first_us FROM got WHERE consumed_us IS NOT NULL
+), rounded AS (
+    SELECT *, latency_us - latency_us % (10 ** greatest(length(abs(latency_us)::VARCHAR) - 4, 0))::BIGINT AS four_digits FROM stages
 ), measured AS (
-    SELECT topic, "group", stage, cause, count(*) AS count, quantile_cont(latency_us, [0.5, 0.9, 0.99]) AS part,
+    SELECT topic, "group", stage, cause, count(*) AS count, quantile_cont(four_digits, [0.5, 0.9, 0.99]) AS part,
            max(latency_us) AS longest
-    FROM stages GROUP BY ALL
+    FROM rounded GROUP BY topic, "group", stage, cause
 )
 SELECT topic, "group", stage, cause, count, round(part[1] / 1000, 3) AS p50_ms, round(part[2] / 1000, 3) AS p90_ms,
        round(part[3] / 1000, 3) AS p99_ms, round(longest / 1000, 3) AS max_ms

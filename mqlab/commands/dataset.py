@@ -7,11 +7,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from mqlab import material
 from mqlab.commands.numbers import whole
 from mqlab.data_sets import CARD, Recipe, make, recipes, verify
 from mqlab.data_sets.pages import write_pages
 from mqlab.errors import LearnerError
-from mqlab.material import INSTALL, root
+from mqlab.material import INSTALL
 from mqlab.progress import bar
 
 
@@ -49,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("size", nargs="?", default="small", help="small (the default), 1M, 10M or 100M: events, about")
     parser.add_argument("--out", metavar="DIR", help="where to (default: out/datasets/NAME-SIZE)")
     where = "where the recipes are (default: datasets/ of the clone here, else what mqlab was installed with)"
-    parser.add_argument("--recipes", type=Path, metavar="DIR", default=root() / "datasets", help=where)
+    parser.add_argument("--recipes", type=Path, metavar="DIR", default=material.recipes(), help=where)
     parser.add_argument(
         "--jobs", "-j", type=whole(1, 1_000), default=os.cpu_count() or 1, metavar="N", help="processes to play in"
     )

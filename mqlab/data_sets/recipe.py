@@ -12,6 +12,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mqlab.lab import Lab
 
 CARD = "card.json"
+RECIPE = ".toml"
 LOST, TWICE, LATE = "lost", "twice", "late"
 """What a sealed list may be of: see `hidden`."""
 
@@ -77,18 +79,20 @@ Progress = Callable[[int, int, int], None]
 # -- recipes ----------------------------------------------------------------------------------------------------------
 
 
-def recipes(directory: Path) -> dict[str, Recipe]:
-    """The recipes of a directory, by name; LearnerError for one that cannot be read."""
-    return {file.stem: read_recipe(file) for file in sorted(directory.glob("*.toml"))}
+def recipes(directory: Traversable) -> dict[str, Recipe]:
+    """The recipes of a directory, by name; LearnerError for one that cannot be read. None where it is not there."""
+    inside = directory.iterdir() if directory.is_dir() else ()
+    files = sorted((file for file in inside if file.name.endswith(RECIPE)), key=lambda file: file.name)
+    return {file.name.removesuffix(RECIPE): read_recipe(file) for file in files}
 
 
-def read_recipe(file: Path) -> Recipe:
+def read_recipe(file: Traversable) -> Recipe:
     """The recipe in a file; LearnerError that names what is wrong with it."""
     try:
         told = tomllib.loads(file.read_text(encoding="utf-8"))
         sizes = {name: Size(int(size["worlds"]), size.get("checksum")) for name, size in told["sizes"].items()}
         recipe = Recipe(
-            file.stem,
+            file.name.removesuffix(RECIPE),
             told["title"],
             told["question"],
             told["scenario"],

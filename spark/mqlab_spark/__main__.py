@@ -8,14 +8,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
-from mqlab.errors import MqlabError
 from mqlab_spark import jobs, read_trace, session
 from mqlab_spark.auditing import audited, verdict
-from mqlab_spark.build import build, tell
+from mqlab_spark.build import build, tell, tell_traces
+from mqlab_spark.failing import FINE, SET_ASIDE, STATUSES, guarded, interrupt_at_once
 from mqlab_spark.progress import steps_bar
 from mqlab_spark.tables import ALL
 
@@ -23,23 +25,23 @@ MOST_ROWS = 1_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one job and print its tables; returns the exit status: 0 fine, 2 the command could not be carried out."""
-    options = _parser().parse_args(argv)
-    command: Callable[..., None] = options.command
-    try:
-        if options.command is _build:
-            _build(session("mqlab-spark", options.master), options)
-            return 0
-        trace = read_trace(session("mqlab-spark", options.master), options.trace)
-        command(trace.cache(), options)
-    except MqlabError as error:
-        print(f"mqlab_spark: {error}", file=sys.stderr)
-        return 2
-    return 0
+    """Run one job and print its tables; returns the exit status, see `mqlab_spark.failing.STATUSES`."""
+    return guarded(partial(_run, _parser().parse_args(argv)))
+
+
+def _run(options: argparse.Namespace, errors: Path) -> int:
+    command: Callable[..., int | None] = options.command
+    spark = session("mqlab-spark", options.master, errors=errors)
+    interrupt_at_once()
+    if command is _build:
+        return _build(spark, options)
+    command(read_trace(spark, options.trace).cache(), options)
+    return FINE
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mqlab_spark", description="Tables of a recorded trace, by Spark.")
+    what = "Tables of a recorded trace, by Spark."
+    parser = argparse.ArgumentParser(prog="python -m mqlab_spark", description=what, epilog=STATUSES)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     latency = commands.add_parser("latency", help="how long messages take: to be sent, delivered and consumed")
     latency.set_defaults(command=_latency)
@@ -53,20 +55,21 @@ def _parser() -> argparse.ArgumentParser:
     for command in (latency, holds, auditing, making):
         command.add_argument("trace", help="a .parquet or .jsonl file, a directory or a pattern")
         command.add_argument("--master", help="the Spark master (default: what is given from outside, else local[*])")
-    making.add_argument("out", help="the directory for the tables: of this machine, or hdfs://..., s3://...")
+    making.add_argument("out", help="the directory for the tables: of this machine, or hdfs://..., s3a://...")
+    making.add_argument("--strict", action="store_true", help="stop when a trace is not whole and true")
     return parser
 
 
-def _build(spark: SparkSession, options: argparse.Namespace) -> None:
+def _build(spark: SparkSession, options: argparse.Namespace) -> int:
     with steps_bar(spark, "tables", len(ALL) + 2) as step:
 
         def progress(name: str, rows: int, seconds: float) -> None:
             with step(name):
                 tell(name, rows, seconds)
 
-        place = build(spark, options.trace, options.out, progress)
-    for each in place.read()["set_aside"]:
-        print(f"set aside: {each['file']}: {each['reason']}", file=sys.stderr)
+        place = build(spark, options.trace, options.out, progress, strict=options.strict)
+    tell_traces(place)
+    return SET_ASIDE if place.read()["set_aside"] else FINE
 
 
 def _latency(trace: DataFrame, options: argparse.Namespace) -> None:

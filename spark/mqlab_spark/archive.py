@@ -1,6 +1,7 @@
 """The code as one archive for a cluster's workers: `python -m mqlab_spark.archive out/mqlab-spark.zip`.
 
-Pure Python: mqlab without its labs, and mqlab_spark. pyspark and pyarrow must be on the workers.
+Pure Python: mqlab without its labs, and mqlab_spark. pyspark and pyarrow must be on the workers. It has the recipes of
+data sets, too, so that with it alone on PYTHONPATH `mqlab dataset`, `build` and `audit` work.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from mqlab import material
+
 PACKAGES = ("mqlab", "mqlab_spark")
 LEFT_OUT = ("mqlab/labs/", "mqlab/fast/")
 """The checks of the labs, which no job needs, and what compiles mqlab: the archive is pure Python."""
 KEPT = ("mqlab/fast/__init__.py", "mqlab/fast/choice.py")
 """What `import mqlab` takes of it."""
+RECIPES = "mqlab/labs/material/datasets"
+"""Where a wheel has the recipes, too."""
 
 
 def write_archive(path: str | Path) -> int:
@@ -44,6 +49,8 @@ def _files() -> Iterator[tuple[str, Path]]:
             name = f"{package}/{file.relative_to(root).as_posix()}"
             if not name.startswith(LEFT_OUT) or name in KEPT:
                 yield name, file
+    for recipe in (material.root() / "datasets").glob("*.toml"):
+        yield f"{RECIPES}/{recipe.name}", recipe
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -25,14 +25,18 @@ from mqlab_spark.world_source import WorldSource
 MASTER_VARIABLE = "MQLAB_SPARK_MASTER"
 
 QUIET_LOG4J = """rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = stderr
+rootLogger.appenderRef.errors.ref = errors
 logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
 logger.shell.level = error
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %p %c{1}: %m%n%ex
+appender.errors.name = errors
+appender.errors.layout.type = PatternLayout
+appender.errors.layout.pattern = %p %c{1}: %m%n%ex
+"""
+TO_STDERR = """appender.errors.type = Console
+appender.errors.target = SYSTEM_ERR
+"""
+TO_FILE = """appender.errors.type = File
+appender.errors.fileName = {}
 """
 
 SETTINGS = {
@@ -60,6 +64,7 @@ def session(
     driver_memory: str = "1g",
     ui: bool = False,
     reuse_workers: bool = True,
+    errors: Path | None = None,
 ) -> SparkSession:
     """The Spark session of this Python process; it is started when there is none yet (4 to 6 seconds).
 
@@ -68,7 +73,8 @@ def session(
     Connect (`mqlab_spark.remote`). Settings given from outside win over the ones made here. With less than 1 GiB for
     the driver ("512m") the JVM itself is made small, too. Without `reuse_workers` each process of Python is started
     for one task or one planning and ends with it: a quarter less memory where worlds are read, half as much time
-    again, and more than twice the time of a stream.
+    again, and more than twice the time of a stream. `errors` is the file in which Spark logs errors with Java's stacks,
+    if a JVM is started here (default: stderr).
     LearnerError if there is no Java to run on, or if a session on another master runs already.
     """
     wanted = master or os.environ.get(MASTER_VARIABLE)
@@ -89,7 +95,7 @@ def session(
     small = _SMALL.fullmatch(driver_memory) is not None
     _prepare_environment(wanted, SMALL_ENVIRONMENT if small else {})
     # A JVM takes these only when it starts; one that spark-submit has started has its own already.
-    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(_jvm_settings(driver_memory)))
+    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(_jvm_settings(driver_memory, errors)))
     outside = SparkConf()
     chosen = wanted or outside.get("spark.master", "local[*]")
     assert chosen is not None
@@ -161,8 +167,8 @@ _SMALL = re.compile(r"\d{1,3}m", re.IGNORECASE)
 """Less than 1 GiB for the driver: a lab, not a job."""
 
 
-def _jvm_settings(driver_memory: str) -> list[tuple[str, str]]:
-    options = f"-Dlog4j2.configurationFile=file:{_log4j_file()}"
+def _jvm_settings(driver_memory: str, errors: Path | None = None) -> list[tuple[str, str]]:
+    options = f"-Dlog4j2.configurationFile=file:{_log4j_file(errors)}"
     return [
         ("spark.driver.memory", driver_memory),
         ("spark.driver.extraJavaOptions", f"{options} {SMALL_JVM}" if _SMALL.fullmatch(driver_memory) else options),
@@ -170,9 +176,10 @@ def _jvm_settings(driver_memory: str) -> list[tuple[str, str]]:
     ]
 
 
-def _log4j_file() -> Path:
+def _log4j_file(errors: Path | None) -> Path:
     directory = Path(tempfile.mkdtemp(prefix="mqlab-spark-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     file = directory / "log4j2.properties"
-    file.write_text(QUIET_LOG4J, encoding="utf-8")
+    where = TO_STDERR if errors is None else TO_FILE.format(errors)
+    file.write_text(QUIET_LOG4J + where, encoding="utf-8")
     return file

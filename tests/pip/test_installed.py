@@ -94,6 +94,15 @@ def test_data_sets_are_made_and_verified(everything: Prefix) -> None:
     assert (everything.work / "sample" / "card.json").read_bytes() == kept.read_bytes()
 
 
+def test_a_data_set_is_built_and_audited_in_an_empty_directory(everything: Prefix) -> None:
+    everything.run("mqlab", "dataset", "twice", "sample")
+    traces = "out/datasets/twice-sample"
+    everything.run("python", "-m", "mqlab_spark", "build", traces, "out/twice")
+    assert (everything.work / "out" / "twice" / "catalogue.json").is_file()
+    said = everything.run("python", "-m", "mqlab_spark", "audit", traces)
+    assert "of what was planted: 1 found, 0 missing; 0 others" in said
+
+
 def test_the_museum_has_its_page(everything: Prefix) -> None:
     page = (ROOT / "docs" / "museum.md").read_text(encoding="utf-8")
     assert everything.run("mqlab", "museum", "--page") == page

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab.trace.bus import Row
 from mqlab.trace.events.broker import PullAnswered, PullHeld, PullWoken
@@ -175,6 +176,24 @@ def test_percentiles_are_exact_and_in_milliseconds(spark: SparkSession) -> None:
     assert collected(frame)[0] == (0, 100, 50.5, 90.1, 99.01, 100.0)
     assert collected(frame)[1] == (1, 101, 51.0, 91.0, 100.0, 101.0)
     assert collected(jobs.percentiles(latencies)) == [(201, 51.0, 91.0, 100.0, 101.0)]
+
+
+def test_percentiles_of_leading_digits_are_too_small_by_less_than_they_say(spark: SparkSession) -> None:
+    latencies = spark.range(1, 200_001, 1, 3).select((F.col("id") * F.col("id") % 1_999_993).alias("latency_us"))
+    (exact,) = collected(jobs.percentiles(latencies))
+    for digits in (2, 4):
+        (near,) = collected(jobs.percentiles(latencies, digits=digits))
+        assert (near[0], near[-1]) == (exact[0], exact[-1]) == (200_000, exact[-1])
+        assert near != exact
+        assert all(0 <= (ours - ms) / ours < 10 ** (1 - digits) for ours, ms in zip(exact, near, strict=True))
+    (again,) = collected(jobs.percentiles(latencies.repartition(5), digits=4))
+    assert again == near
+
+
+def test_percentiles_of_leading_digits_leave_small_and_negative_values_as_they_are(spark: SparkSession) -> None:
+    for us in (0, 7, 9_999, -9_999):
+        (row,) = collected(jobs.percentiles(spark.createDataFrame([(us,)], "latency_us LONG"), digits=4))
+        assert row == (1, *[us / 1_000] * 4)
 
 
 def test_a_hold_lasts_until_its_pull_is_looked_at_again(trace_of: TraceOf) -> None:

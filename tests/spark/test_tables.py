@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -189,6 +190,25 @@ def test_a_life_goes_from_the_first_attempt_to_its_end(
         assert row["held_us"] is None or row["held_us"] < row["delivered_us"]
     assert sum(row["calls"] for row in rows.values()) == sum(1 for _ in lab.history.find("ConsumeStarted"))
     assert held == 0, "all messages were there before the consumer asked"
+
+
+@pytest.mark.slow
+def test_from_end_to_end_is_from_the_first_attempt_to_the_first_call_of_a_listener(
+    tables: dict[str, DataFrame], lossy: tuple[Lab, list[str]]
+) -> None:
+    first: dict[tuple[str, str], int] = {}
+    for kind in ("SendAttempted", "ConsumeStarted"):
+        for record in lossy[0].history.find(kind):
+            first.setdefault((kind, record.msg_id), record.ts_us)
+    heard = [msg_id for kind, msg_id in first if kind == "ConsumeStarted"]
+    us = [first["ConsumeStarted", msg_id] - first["SendAttempted", msg_id] for msg_id in heard]
+    (row,) = tables["latency"].where("stage = 'end to end'").collect()
+    assert (row["topic"], row["group"], row["cause"]) == ("T", "readers", "")
+    assert row["count"] == 2 * len(us), "both files are of this world"
+    assert row["max_ms"] == max(us) / 1_000
+    for percent in (50, 90, 99):
+        exact = np.percentile(us * 2, percent) / 1_000
+        assert exact * 0.999 - 0.001 <= row[f"p{percent}_ms"] <= exact + 0.001
 
 
 @pytest.mark.slow

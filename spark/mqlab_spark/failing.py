@@ -1,0 +1,111 @@
+"""When a command fails: one line on the terminal that says what, and the stack traces in a file that it names."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyarrow import ArrowException
+from pyspark.errors import PySparkException
+
+from mqlab.errors import MqlabError
+
+FINE, SET_ASIDE, NOT_DONE, UNEXPECTED, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit statuses. SET_ASIDE: tables were built, and not of all traces. UNEXPECTED is a defect of mqlab's; INTERRUPTED is what shells say after Ctrl-C."""
+
+STATUSES = (
+    "Exit status: 0 fine, 1 tables were built, but not of every trace, 2 the command could not be carried out (bad input, or Spark, Java, Arrow or the system "
+    "refused), 3 something unexpected, a defect of mqlab's, 130 after Ctrl-C. The stack traces of an error are in the "
+    "file that its line names."
+)
+
+REFUSED = (PySparkException, Py4JError, ArrowException, OSError)
+"""What Spark, Java, Arrow and the system raise."""
+
+_IN_JAVA = re.compile(r"An error occurred while calling [^\n]*\n: (.*)", re.DOTALL)
+_CLASS = re.compile(r"^(?:[\w$]+\.)+[\w$]+: ")
+_STATE = re.compile(r"\.? +SQLSTATE: \w+$")
+_CAUSE = "Caused by: "
+_JAVA_STACK = "\n\nJVM stacktrace:\n"
+
+
+def guarded(command: Callable[[Path], int]) -> int:
+    """What a command returns; when it fails, one line is printed, and the exit status returned.
+
+    The command is given a file for what Spark says of errors (`session(errors=...)`), in the system's directory for
+    temporary files; what Python logs goes there, too. It is kept when there is something in it, and then a line names
+    it.
+    """
+    handle, name = tempfile.mkstemp(prefix="mqlab-spark-", suffix=".log")
+    os.close(handle)
+    log = Path(name)
+    logged = logging.FileHandler(log, encoding="utf-8")
+    logged.setLevel(logging.ERROR)
+    logging.getLogger().addHandler(logged)
+    try:
+        status = command(log)
+        if log.stat().st_size:
+            _say(f"done, though Spark met errors on the way: {log}")
+        return status
+    except MqlabError as error:
+        _say(f"{error}\n  What Spark said: {log}" if log.stat().st_size else str(error))
+        return NOT_DONE
+    except KeyboardInterrupt:
+        # Where it stood is no error; Py4J has logged it as one.
+        log.write_bytes(b"")
+        _say("interrupted")
+        return INTERRUPTED
+    except REFUSED as problem:
+        return _failed(problem, log, NOT_DONE)
+    except Exception as problem:  # noqa: BLE001  whatever it is, who called the command gets one line
+        return _failed(problem, log, UNEXPECTED)
+    finally:
+        logging.getLogger().removeHandler(logged)
+        logged.close()
+        if not log.stat().st_size:
+            log.unlink()
+
+
+def interrupt_at_once() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt and nothing else, once there is a session.
+
+    PySpark's own handler first asks the JVM to cancel all jobs, which fails while another answer is waited for.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def one_line(problem: BaseException) -> str:
+    """An exception in one line: what failed, and of Java's what caused it; without classes and stacks."""
+    text = str(problem).partition(_JAVA_STACK)[0]
+    java = _IN_JAVA.match(text)
+    if java is None:
+        plain = " ".join(_STATE.sub("", line.strip()) for line in text.splitlines() if line.strip())
+        return plain if isinstance(problem, REFUSED) and plain else f"{type(problem).__name__}: {plain}"
+    lines = java[1].splitlines()
+    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    return ", caused by ".join(_STATE.sub("", _CLASS.sub("", line)) for line in [lines[0], *causes[-1:]])
+
+
+def _failed(problem: BaseException, log: Path, status: int) -> int:
+    with log.open("a", encoding="utf-8") as file:
+        traceback.print_exception(problem, file=file)
+        java = getattr(problem, "_stackTrace", None)
+        if java:
+            file.write(f"{_JAVA_STACK}{java}\n")
+    unexpected = "unexpected: " if status == UNEXPECTED else ""
+    _say(f"{unexpected}{one_line(problem)} (stack trace: {log})")
+    return status
+
+
+def _say(what: str) -> None:
+    print(f"mqlab_spark: {what}", file=sys.stderr)
