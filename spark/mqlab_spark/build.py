@@ -12,10 +12,11 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pyarrow as pa
@@ -50,6 +51,8 @@ TRACE_BYTES_PER_SHUFFLE_PARTITION = 16 * 1024 * 1024
 
 MOST_BATCHES = 32
 """With more, all of them become one: a query opens a file of each."""
+
+TABLES_AT_ONCE = 3
 
 MOST_TOLD = 20
 """So many files that were set aside are named on the terminal."""
@@ -145,6 +148,7 @@ class _Making:
             if about["batch"]:
                 self._members[about["batch"]].append(file)
         self.seconds: dict[str, float] = defaultdict(float)
+        self._writing = Lock()
 
     # -- traces --------------------------------------------------------------------------------------------------------
 
@@ -256,15 +260,32 @@ class _Making:
     # -- tables --------------------------------------------------------------------------------------------------------
 
     def make_tables(self, progress: Progress | None) -> None:
-        """Make what is missing of all tables."""
+        """Make what is missing of all tables, of little data several at a time: planning them is most of the work."""
         batches = self.batches
         made = {batch: self._bronze(batch) for batch in batches}
+        little = sum(file.size for file in self.found.values()) < TRACE_BYTES_PER_SHUFFLE_PARTITION
+        coming: dict[tuple[str, str], Future[DataFrame]] = {}
+
+        def make(table: Table, batch: str) -> DataFrame:
+            names = [name for name in (*table.made_from, *table.besides) if name not in made[batch]]
+            sources = {name: coming[batch, name].result() for name in names}
+            return self._ensure(table, batch, {**made[batch], **sources})
+
         self._tell(EVENTS, batches, progress)
         self._tell(TRACES, batches, progress)
-        for table in ALL:
-            for batch in batches:
-                made[batch][table.name] = self._ensure(table, batch, made[batch])
-            self._tell(table.name, batches, progress)
+        with ThreadPoolExecutor(TABLES_AT_ONCE if little else 1) as pool:
+            try:
+                # Each stands behind those that it is made from, so none waits for one that waits for a thread.
+                for table in ALL:
+                    for batch in batches:
+                        coming[batch, table.name] = pool.submit(make, table, batch)
+                for table in ALL:
+                    for batch in batches:
+                        coming[batch, table.name].result()
+                    self._tell(table.name, batches, progress)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
 
     def _bronze(self, batch: str) -> dict[str, DataFrame]:
         events, traces = (self.tables[name][batch]["path"] for name in (EVENTS, TRACES))
@@ -285,10 +306,12 @@ class _Making:
             frame = table.make(tables)
             with saying_no_room(f"the table {table.name!r} cannot be written to {self.place.where}"):
                 frame.write.mode("error").options(**LAYOUT).parquet(self.place.address(path))
-            known = self._note(table.name, batch, path, _rows(self.place, path), key)
-            self.seconds[table.name] += time.monotonic() - began
-            # So that a build that is killed goes on behind this table.
-            self._write_catalogue()
+            rows = _rows(self.place, path)
+            with self._writing:
+                known = self._note(table.name, batch, path, rows, key)
+                self.seconds[table.name] += time.monotonic() - began
+                # So that a build that is killed goes on behind this table.
+                self._write_catalogue()
         return table_at(self.spark, self.place, [known["path"]], types_of(table.name))
 
     def _note(self, name: str, batch: str, path: str, rows: int, key: str) -> Made:

@@ -129,7 +129,7 @@ def _read_parquet(there: Folder, path: str, only: tuple[str, ...]) -> Iterator[B
             columns = {name: batch.column(name) for name in batch.schema.names}
             _check_common(columns, path, count)
             order = {name: columns[name] for name in IN_ORDER}
-            yield Batch(order, {} if only else _split(columns, path, count))
+            yield Batch(order, {} if only else _split(batch, path, count))
             count += batch.num_rows
 
 
@@ -154,13 +154,14 @@ def _check_common(columns: Mapping[str, Any], path: str, count: int) -> None:
             raise ProtocolError(f"{path}, event {at}: its {name} is null. Record the trace again")
 
 
-def _split(columns: Mapping[str, Any], path: str, count: int) -> dict[str, pa.Table]:
+def _split(batch: pa.RecordBatch, path: str, count: int) -> dict[str, pa.Table]:
     """A table for each kind, with that kind's columns."""
-    kinds = columns["kind"]
+    kinds = batch.column("kind")
     kinds = kinds if isinstance(kinds, pa.DictionaryArray) else kinds.dictionary_encode()
     codes = kinds.indices.to_numpy()
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=len(kinds.dictionary)))
+    names = set(batch.schema.names)
     tables = {}
     for kind, begin, end in zip(kinds.dictionary.to_pylist(), [0, *ends], ends, strict=False):
         if kind not in CATALOGUE:
@@ -168,22 +169,17 @@ def _split(columns: Mapping[str, Any], path: str, count: int) -> dict[str, pa.Ta
         if begin == end:
             continue
         schema = kind_schema(kind)
-        missing = [name for name in schema.names if name not in columns]
+        missing = [name for name in schema.names if name not in names]
         if missing:
             raise ProtocolError(f"{path} has no {missing[0]} for {kind}: record the trace again")
-        rows = pa.array(order[begin:end])
-        arrays = [_taken(columns[name], rows, schema.field(name).type) for name in schema.names]
-        for name, values in zip(schema.names[FIRST - 1 :], arrays[FIRST - 1 :], strict=True):
+        rows = batch.select(schema.names).take(pa.array(order[begin:end]))
+        for name, values in zip(schema.names[FIRST - 1 :], rows.columns[FIRST - 1 :], strict=True):
             if values.null_count:
                 at = count + 1 + int(order[begin + values.is_null().index(True).as_py()])
                 raise ProtocolError(f"{path}, event {at}: {kind}.{name} is null. Record the trace again")
-        tables[kind] = pa.Table.from_arrays(arrays, schema=schema)
+        table = pa.Table.from_batches([rows])
+        tables[kind] = table if table.schema.equals(schema) else table.cast(schema)
     return tables
-
-
-def _taken(column: Any, rows: Any, wanted: pa.DataType) -> Any:
-    taken = column.take(rows)
-    return taken if taken.type == wanted else taken.cast(wanted)
 
 
 # -- places and clocks -------------------------------------------------------------------------------------------------

@@ -20,12 +20,14 @@ from pyspark.errors import PySparkException
 from mqlab.errors import MqlabError
 
 FINE, SET_ASIDE, NOT_DONE, UNEXPECTED, INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit statuses. SET_ASIDE: tables were built, and not of all traces. UNEXPECTED is a defect of mqlab's; INTERRUPTED is what shells say after Ctrl-C."""
+"""Exit statuses. SET_ASIDE: tables were built, and not of all traces. UNEXPECTED is a defect of mqlab's; INTERRUPTED is
+what shells say after Ctrl-C.
+"""
 
 STATUSES = (
-    "Exit status: 0 fine, 1 tables were built, but not of every trace, 2 the command could not be carried out (bad input, or Spark, Java, Arrow or the system "
-    "refused), 3 something unexpected, a defect of mqlab's, 130 after Ctrl-C. The stack traces of an error are in the "
-    "file that its line names."
+    "Exit status: 0 fine, 1 tables were built, but not of every trace, 2 the command could not be carried out (bad "
+    "input, or Spark, Java, Arrow or the system refused), 3 something unexpected, a defect of mqlab's, 130 after "
+    "Ctrl-C. The stack traces of an error are in the file that its line names."
 )
 
 REFUSED = (PySparkException, Py4JError, ArrowException, OSError)

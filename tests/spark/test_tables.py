@@ -23,6 +23,7 @@ from mqlab.protocol.record import decode_record
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder, Recorder
 from mqlab_spark import build, dictionary, read_trace, tables_at, world_of, worlds
 from mqlab_spark.__main__ import main
+from mqlab_spark.failing import NOT_DONE, SET_ASIDE
 from mqlab_spark.place import BUILDERS, Place
 from mqlab_spark.tables import ALL, ANSWERS, EVENTS
 from mqlab_spark.tables.table import TEXT, Column, Table
@@ -257,6 +258,19 @@ def test_what_is_no_trace_or_no_event_is_set_aside_with_its_reason(place: Place)
     assert set(aside) == {"c.jsonl", "cut.jsonl"}
     assert "line 4: this is not an event: '{not an event'" in aside["c.jsonl"]
     assert "not whole" in aside["cut.jsonl"]
+
+
+@pytest.mark.slow
+def test_the_command_says_what_was_taken_and_what_not_and_its_status_too(
+    place: Place, traces: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], lossy: tuple[Lab, list[str]]
+) -> None:
+    out = shutil.copytree(place.where, tmp_path / "out")
+    assert main(["build", str(traces), str(out)]) == SET_ASIDE
+    told = capfd.readouterr().err
+    assert f"taken: 2 traces, {2 * len(lossy[0].history):,} events; set aside: 2\n" in told
+    assert "set aside: cut.jsonl: cut.jsonl is not whole" in told
+    assert main(["build", str(traces), str(out), "--strict"]) == NOT_DONE
+    assert "not every trace is whole and true: c.jsonl" in capfd.readouterr().err
 
 
 @pytest.mark.slow
