@@ -185,7 +185,10 @@ class StoreTests:
         again.end()
         assert [file.path for file in there.files()] == ["00000002"]
 
-    def test_the_lease_of_a_killed_process_of_this_machine_ends_at_once(self, there: Folder, address: str) -> None:
+    def test_the_lease_of_a_killed_process_of_this_machine_ends_at_once(
+        self, there: Folder, address: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(lease, "LEASE_S", 3600)
         holder = process(HOLD, address)
         with pytest.raises(LearnerError, match=f"somebody writes: process {holder.pid} on"):
             take(there, "writes")
