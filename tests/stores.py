@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import random
 import signal
 import subprocess
 import sys
@@ -46,6 +47,7 @@ with place.alone():
     catalogue = place.read()
     for number in range(catalogue.get("number", 0) + 1, 1_000_000):
         place.write({**catalogue, "number": number, "tables": {}, "filling": str(number) * 5_000})
+        print(number, flush=True)
 """
 
 
@@ -185,7 +187,10 @@ class StoreTests:
         again.end()
         assert [file.path for file in there.files()] == ["00000002"]
 
-    def test_the_lease_of_a_killed_process_of_this_machine_ends_at_once(self, there: Folder, address: str) -> None:
+    def test_the_lease_of_a_killed_process_of_this_machine_ends_at_once(
+        self, there: Folder, address: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(lease, "LEASE_S", 3600)
         holder = process(HOLD, address)
         with pytest.raises(LearnerError, match=f"somebody writes: process {holder.pid} on"):
             take(there, "writes")
@@ -233,16 +238,17 @@ class StoreTests:
         assert Place(address).read()["who"] == "other"
 
     def test_a_catalogue_survives_five_kills_at_any_moment(self, address: str) -> None:
-        numbers = [0]
-        for moment in (0.05, 0.4, 0.1, 0.7, 0.25):
+        moments = random.Random(address)
+        said = 0
+        for _ in range(5):
             builder = process(BUILD, address)
-            threading.Event().wait(moment)
+            assert builder.stdout is not None
+            for _ in range(moments.randint(1, 6)):
+                said = int(builder.stdout.readline())
+            threading.Event().wait(moments.uniform(0, 0.05))
             kill(builder)
             read = Place(address).read()
-            number = read.get("number", 0)
-            assert read.get("filling", "") == str(number) * 5_000 if number else True
-            assert number >= numbers[-1]
-            numbers.append(number)
-        assert numbers[-1] > 5
+            assert read["number"] >= said, "what was written stays"
+            assert read["filling"] == str(read["number"]) * 5_000, "and is whole"
         with Place(address).alone():
             pass

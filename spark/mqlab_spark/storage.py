@@ -357,7 +357,8 @@ class S3Folder(Folder):
 
     def _list(self) -> Iterator[File]:
         for name, found in self._store.find(self.root, detail=True).items():
-            if name != self.root:
+            # Hadoop marks a directory by an empty object whose name ends in a slash.
+            if name != self.root and not name.endswith("/"):
                 yield File(name[len(self.root) + 1 :], found["size"], found["ETag"])
 
     def stat(self, path: str) -> File | None:

@@ -18,7 +18,7 @@ from mqlab_spark.local_cluster import free_port
 ROOT = Path(__file__).parents[2]
 JARS = ROOT / ".cache" / "jars"
 S3_PYTHON = ROOT / os.environ.get("S3_VENV", ".venv-s3") / "bin" / "python"
-PATIENCE_S = 120
+PATIENCE_S = 300
 NODES = "org.apache.hadoop.hdfs.server"
 
 

@@ -28,6 +28,15 @@ class TestS3(StoreTests):
         return f"s3a://lake/test/{next(_numbers)}"
 
 
+def test_the_marks_that_hadoop_makes_for_directories_are_no_files(s3: Mapping[str, str]) -> None:
+    from s3fs import S3FileSystem
+
+    for name in ("marked/", "marked/in/"):
+        S3FileSystem().call_s3("put_object", Bucket="lake", Key=name, Body=b"")
+    folder("s3://lake/marked").swap("in/a", b"1")
+    assert [file.path for file in folder("s3://lake/marked").files()] == ["in/a"]
+
+
 def test_s3_has_two_names_and_spark_is_told_the_one_that_hadoop_knows(s3: Mapping[str, str]) -> None:
     assert folder("s3://lake/a/").spark("b") == folder("s3a://lake/a").spark("b") == "s3a://lake/a/b"
 
