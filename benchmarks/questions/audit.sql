@@ -17,7 +17,8 @@ WITH wants AS (
     SELECT DISTINCT world, "group", topic, true AS by_sql FROM events WHERE kind = 'ConsumerFilterChanged'
 ), tags AS (
     SELECT world, node AS broker, topic, queue_id, queue_offset, list(DISTINCT tags_code) AS tags
-    FROM events WHERE kind = 'MessageDispatched' GROUP BY ALL
+    FROM events SEMI JOIN (SELECT world, topic FROM wants WHERE len(expressions) > 0) USING (world, topic)
+    WHERE kind = 'MessageDispatched' GROUP BY ALL
 ), held_back AS (
     SELECT DISTINCT world, node AS broker, "group", topic, queue_id,
            unnest(range(queue_offset, next_offset)) AS queue_offset, true AS held_back
@@ -33,6 +34,18 @@ WITH wants AS (
 ), popped_away AS (
     SELECT DISTINCT world, "group", msg_id, true AS popped_away
     FROM events WHERE kind = 'AckRequested' AND reason = 'filtered'
+), brokers AS (
+    SELECT DISTINCT world, broker_name, broker_id, node FROM events WHERE kind = 'BrokerStarted'
+), pairs AS (
+    SELECT DISTINCT s.world, s.node AS slave, m.node AS master
+    FROM brokers s JOIN brokers m USING (world, broker_name) WHERE s.broker_id > 0 AND m.broker_id = 0
+), by_hand AS (
+    SELECT DISTINCT p.world, coalesce(master, p.node) AS broker, "group", topic, queue_id,
+           unnest(range(queue_offset, next_offset)) AS queue_offset, true AS by_hand
+    FROM (SELECT world, node, "group", topic, queue_id, queue_offset, next_offset FROM events
+          WHERE kind = 'PullAnswered' AND messages > 0) p
+    ANTI JOIN (SELECT world, "group" FROM deliveries WHERE calls > 0 OR successes > 0) USING (world, "group")
+    LEFT JOIN pairs s ON s.world = p.world AND s.slave = p.node
 ), misfits AS (
     SELECT e.world, e."group", e.topic, broker, queue_id, queue_offset, true AS misfits
     FROM tags JOIN wished e USING (world, topic) WHERE NOT list_has_any(codes, tags.tags)
@@ -50,11 +63,6 @@ WITH wants AS (
     FROM copies JOIN ends USING (world, node)
     WHERE recovered_us > ts_us AND commit_log_offset >= commit_log_max_offset
     GROUP BY ALL
-), brokers AS (
-    SELECT DISTINCT world, broker_name, broker_id, node FROM events WHERE kind = 'BrokerStarted'
-), pairs AS (
-    SELECT DISTINCT s.world, s.node AS slave, m.node AS master
-    FROM brokers s JOIN brokers m USING (world, broker_name) WHERE s.broker_id > 0 AND m.broker_id = 0
 ), on_slaves AS (
     SELECT DISTINCT t.world, t.node, topic, t.msg_id, t.commit_log_offset, true AS on_slave
     FROM torn t JOIN pairs p ON p.world = t.world AND p.master = t.node
@@ -137,6 +145,7 @@ WITH wants AS (
     LEFT JOIN held_back USING (world, broker, "group", topic, queue_id, queue_offset)
     LEFT JOIN dropped USING (world, broker, "group", topic, queue_id)
     LEFT JOIN popped_away USING (world, "group", msg_id)
+    LEFT JOIN by_hand USING (world, broker, "group", topic, queue_id, queue_offset)
 ), judged AS (
 SELECT world, "group", topic, msg_id, broker, queue_id, queue_offset, acknowledged_us,
        CASE WHEN consumed_us IS NOT NULL THEN 'consumed'
@@ -148,6 +157,7 @@ SELECT world, "group", topic, msg_id, broker, queue_id, queue_offset, acknowledg
             WHEN on_slave THEN 'on a slave'
             WHEN is_parked THEN 'waiting'
             WHEN gone THEN 'LOST'
+            WHEN passed AND by_hand THEN 'pulled'
             WHEN passed AND not_wanted IS NULL THEN 'LOST'
             WHEN passed THEN 'filtered'
             ELSE 'waiting' END AS status,
@@ -161,6 +171,7 @@ SELECT world, "group", topic, msg_id, broker, queue_id, queue_offset, acknowledg
             WHEN is_parked THEN 'it is parked until it is due'
             WHEN gone AND cut_us IS NOT NULL THEN 'every copy was cut off the commit log'
             WHEN gone THEN 'it was acknowledged, and no event says that it was stored'
+            WHEN passed AND by_hand THEN 'a pull brought it, and the group has no listener that tells what came of it'
             WHEN passed AND not_wanted IS NOT NULL THEN not_wanted
             WHEN passed AND by_sql THEN 'no broker held it back, and the group''s offset was committed behind it'
             WHEN passed AND is_narrow AND tags IS NOT NULL

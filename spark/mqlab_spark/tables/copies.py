@@ -24,15 +24,16 @@ def torn_away(events: DataFrame) -> DataFrame:
     A copy that was written again (by the producer's retry, say) has another row of its own in the trace.
     """
     copies = of_kind(events, "MessageStored").select(
-        WORLD, "node", "topic", F.col("unique_key").alias("msg_id"), "commit_log_offset", "store_size", "ts_us"
-    )
+        WORLD, "node", "topic", "queue_id", "queue_offset", F.col("unique_key").alias("msg_id"), "commit_log_offset",
+        "store_size", "ts_us",
+    )  # fmt: skip
     ends = of_kind(events, "StoreRecovered").select(
         WORLD, "node", "commit_log_max_offset", F.col("ts_us").alias("recovered_us")
     )
     lost = copies.join(ends, [WORLD, "node"]).where(
         "recovered_us > ts_us AND commit_log_offset >= commit_log_max_offset"
     )
-    return lost.groupBy(WORLD, "node", "topic", "msg_id", "commit_log_offset").agg(
+    return lost.groupBy(WORLD, "node", "topic", "queue_id", "queue_offset", "msg_id", "commit_log_offset").agg(
         F.min("recovered_us").alias("torn_us"),
         F.min("ts_us").alias("stored_us"),
         F.max("store_size").alias("store_size"),

@@ -48,10 +48,11 @@ def _java_hash(text: Column) -> Column:
     return F.when(unsigned >= 1 << 31, unsigned - (1 << 32)).otherwise(unsigned)
 
 
-def codes_of_tags(events: DataFrame) -> DataFrame:
-    """A row for each place of a queue: the codes of the tags of what was put there."""
-    entries = of_kind(events, "MessageDispatched").withColumnRenamed("node", "broker")
-    return entries.groupBy(*PLACE).agg(F.collect_set("tags_code").alias("tags"))
+def codes_of_tags(events: DataFrame, wished: DataFrame) -> DataFrame:
+    """A row for each place of a queue of which a group wants certain tags: the codes of the tags of what was put there."""
+    narrow = wished.where("size(narrow) > 0").select(WORLD, "topic").distinct()
+    entries = of_kind(events, "MessageDispatched").join(narrow, [WORLD, "topic"], "left_semi")
+    return entries.withColumnRenamed("node", "broker").groupBy(*PLACE).agg(F.collect_set("tags_code").alias("tags"))
 
 
 def held_back(events: DataFrame) -> DataFrame:

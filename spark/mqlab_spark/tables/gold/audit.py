@@ -9,6 +9,7 @@ from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.tables.copies import MESSAGE, PARKED, surviving
 from mqlab_spark.tables.faults import faults_of_worlds, last_fault
 from mqlab_spark.tables.half_messages import half_messages
+from mqlab_spark.tables.handed_out import pulled
 from mqlab_spark.tables.subscriptions import (
     PLACE,
     codes_of_tags,
@@ -20,7 +21,7 @@ from mqlab_spark.tables.subscriptions import (
 from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
 
 CONSUMED, DEAD, IN_RETRY, WAITING, FILTERED, LOST = "consumed", "dead", "in retry", "waiting", "filtered", "LOST"
-ROLLED_BACK, PUT_ASIDE, HALF, ON_SLAVE = "rolled back", "put aside", "half", "on a slave"
+ROLLED_BACK, PUT_ASIDE, HALF, ON_SLAVE, PULLED = "rolled back", "put aside", "half", "on a slave", "pulled"
 
 CUT_OFF = "every copy was cut off the commit log"
 NEVER_STORED = "it was acknowledged, and no event says that it was stored"
@@ -68,10 +69,11 @@ def _query(tables: Tables) -> DataFrame:
         .join(half_messages(events), MESSAGE, "left")
         .join(passed_over(events), [WORLD, "broker", "group", "topic", "queue_id"], "left")
         .join(_woken(events), [WORLD, "last_consumer"], "left")
-        .join(codes_of_tags(events), PLACE, "left")
+        .join(codes_of_tags(events, wishes(events)), PLACE, "left")
         .join(held_back(events), [*PLACE, "group"], "left")
         .join(dropped_by_consumers(events), [*PLACE[:-1], "group"], "left")
         .join(dropped_by_poppers(events), [*MESSAGE, "group"], "left")
+        .join(_pulled_by_hand(tables), [*PLACE, "group"], "left")
         .join(faults_of_worlds(events), WORLD, "left")
     )
     never_got = F.col("first_us").isNull()
@@ -103,6 +105,7 @@ def _query(tables: Tables) -> DataFrame:
         .when(on_slave, ON_SLAVE)
         .when(is_parked, WAITING)
         .when(gone, LOST)
+        .when(passed & F.col("by_hand"), PULLED)
         .when(passed & not_wanted.isNull(), LOST)
         .when(passed, FILTERED)
         .otherwise(WAITING)
@@ -118,6 +121,7 @@ def _query(tables: Tables) -> DataFrame:
         .when(is_parked, "it is parked until it is due")
         .when(gone & torn_us.isNotNull(), CUT_OFF)
         .when(gone, NEVER_STORED)
+        .when(passed & F.col("by_hand"), "a pull brought it, and the group has no listener that tells what came of it")
         .when(passed & not_wanted.isNotNull(), not_wanted)
         .when(passed & F.col("by_sql"), NOT_HELD_BACK)
         .when(passed & (F.size("narrow") > 0) & F.col("tags").isNotNull(), ITS_TAG_FITS)
@@ -169,6 +173,13 @@ def _why_again() -> Column:
     )
 
 
+def _pulled_by_hand(tables: Tables) -> DataFrame:
+    """A row for each place that pulls went over of groups that have no listener: their applications pull themselves."""
+    listeners = tables["deliveries"].where("calls > 0 OR successes > 0").select(WORLD, "group").distinct()
+    by_hand = pulled(tables[EVENTS], listeners).withColumnRenamed("node", "broker").distinct()
+    return by_hand.withColumn("by_hand", F.lit(True))
+
+
 def _woken(events: DataFrame) -> DataFrame:
     """A row for each machine that hung and went on, with when it last did."""
     thawed = of_kind(events, "NodeThawed").groupBy(WORLD, F.col("target").alias("last_consumer"))
@@ -190,7 +201,7 @@ AUDIT = Table(
         acknowledged_us=(WHOLE, "when the producer was told that it is stored, us since the world began"),
         status=(TEXT, "consumed, dead, in retry, waiting, filtered (it is not wanted), or LOST; of a transaction also "
                       "rolled back, put aside (its broker asks no more), or half (it has no end yet); on a slave: its "
-                      "master alone lost it"),
+                      "master alone lost it; pulled: what came of it is not told"),
         proof=(TEXT, "what shows that"),
         proof_us=(WHOLE, "when that happened"),
         calls=(WHOLE, "how often the group's application got it"),
