@@ -171,7 +171,7 @@ SELECT world, "group", topic, msg_id, broker, queue_id, queue_offset, acknowledg
             WHEN is_parked THEN 'it is parked until it is due'
             WHEN gone AND cut_us IS NOT NULL THEN 'every copy was cut off the commit log'
             WHEN gone THEN 'it was acknowledged, and no event says that it was stored'
-            WHEN passed AND by_hand THEN 'a pull brought it, and the group has no listener that tells what came of it'
+            WHEN passed AND by_hand THEN 'a pull brought it, and the group has no listener that tells more'
             WHEN passed AND not_wanted IS NOT NULL THEN not_wanted
             WHEN passed AND by_sql THEN 'no broker held it back, and the group''s offset was committed behind it'
             WHEN passed AND is_narrow AND tags IS NOT NULL

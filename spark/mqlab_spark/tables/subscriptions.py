@@ -49,7 +49,7 @@ def _java_hash(text: Column) -> Column:
 
 
 def codes_of_tags(events: DataFrame, wished: DataFrame) -> DataFrame:
-    """A row for each place of a queue of which a group wants certain tags: the codes of the tags of what was put there."""
+    """A row for each place of a queue of which a group wants certain tags: the codes of the tags of what lies there."""
     narrow = wished.where("size(narrow) > 0").select(WORLD, "topic").distinct()
     entries = of_kind(events, "MessageDispatched").join(narrow, [WORLD, "topic"], "left_semi")
     return entries.withColumnRenamed("node", "broker").groupBy(*PLACE).agg(F.collect_set("tags_code").alias("tags"))

@@ -121,7 +121,7 @@ def _query(tables: Tables) -> DataFrame:
         .when(is_parked, "it is parked until it is due")
         .when(gone & torn_us.isNotNull(), CUT_OFF)
         .when(gone, NEVER_STORED)
-        .when(passed & F.col("by_hand"), "a pull brought it, and the group has no listener that tells what came of it")
+        .when(passed & F.col("by_hand"), "a pull brought it, and the group has no listener that tells more")
         .when(passed & not_wanted.isNotNull(), not_wanted)
         .when(passed & F.col("by_sql"), NOT_HELD_BACK)
         .when(passed & (F.size("narrow") > 0) & F.col("tags").isNotNull(), ITS_TAG_FITS)

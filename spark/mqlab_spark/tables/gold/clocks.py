@@ -76,7 +76,7 @@ CLOCKS = Table(
         uncertainty_us=(WHOLE, "how far from that it can be at most: half of the shortest round trip, us"),
         round_trips=(WHOLE, "how many requests between the two were answered"),
         disagrees=(TRUTH, "the offset is more than the uncertainty"),
-        odd=(TEXT, "of clocks that disagree the one that disagrees with more of its peers; null: they agree, or both do"),
+        odd=(TEXT, "of two that disagree the one that disagrees with more of its peers; null: they agree, or both do"),
     ),
     ("requests",),
     _query,
