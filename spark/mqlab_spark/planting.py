@@ -182,7 +182,7 @@ class World:
         """Will the group never ask for the message again?"""
         row = self._row(self.stored[call.key])
         queue = (row[NODE], call.group, get(row, "topic"), get(row, "queue_id"))
-        return self.committed.get(queue, -1) > get(row, "queue_offset")
+        return self.committed.get(queue, 0) > int(get(row, "queue_offset"))
 
     def _row(self, place: int) -> Row:
         row = self.rows[place]

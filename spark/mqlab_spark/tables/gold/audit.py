@@ -207,8 +207,8 @@ AUDIT = Table(
         calls=(WHOLE, "how often the group's application got it"),
         duplicates=(WHOLE, "how often it was done with it, beyond once"),
         duplicate_reason=(TEXT, "why it was done with it again; null: it was not"),
-        fault=(TEXT, "the last thing that was done from outside to its broker, its producer or who was done with it, up "
-                     "to the proof (or until it was done with again); null: nothing, or the message was consumed once"),
+        fault=(TEXT, "what was last done from outside to its broker, its producer or who was done with it, up to the "
+                     "proof, or until it was done with again; null: nothing was, or it was consumed once"),
         fault_us=(WHOLE, "when that was done"),
     ),
     (EVENTS, "messages", "deliveries"),
