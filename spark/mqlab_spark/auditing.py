@@ -48,11 +48,14 @@ class Verdict(NamedTuple):
 
 
 def audited(events: DataFrame) -> dict[str, DataFrame]:
-    """The tables that an audit needs, made from a trace."""
+    """The tables that an audit needs, made from a trace, one after the other.
+
+    Each is held as rows and not as its query, or Spark would plan all that came before anew with each of them.
+    """
     tables: dict[str, DataFrame] = {EVENTS: events}
     for table in ALL:
         if table.name in NEEDED:
-            tables[table.name] = table.make(tables).cache()
+            tables[table.name] = table.make(tables).localCheckpoint()
     return tables
 
 

@@ -23,7 +23,7 @@ from mqlab.data_sets import CARD, LATE, LOST, TWICE
 from mqlab.data_sets.named_worlds import TRACE_HASH
 from mqlab.data_sets.recipe import checksum, seal
 from mqlab.errors import LearnerError
-from mqlab.sim.choices import Choices
+from mqlab.sim import Choices
 from mqlab.trace.bus import COMMON_FIELDS, Row
 from mqlab.trace.catalogue import positions
 from mqlab.trace.digest import TraceDigest
