@@ -24,7 +24,7 @@ def _members(events: DataFrame, calls: DataFrame) -> DataFrame:
     names = masters(events)
     stored = (
         of_kind(events, "MessageStored")
-        .join(F.broadcast(names), [WORLD, "node"])
+        .join(names, [WORLD, "node"])
         .select(*PLACE, F.col("unique_key").alias("msg_id"))
         .where("msg_id != ''")
     )
