@@ -111,9 +111,9 @@ WITH wants AS (
 ), woken AS (
     SELECT world, target AS last_consumer, max(ts_us) AS thawed_us FROM events WHERE kind = 'NodeThawed' GROUP BY ALL
 ), together AS (
-    SELECT *, first_us IS NULL AS never_got,
-           first_us IS NULL AND coalesce(committed_offset > queue_offset, false) AS passed,
-           first_us IS NULL AND coalesce("left", 0) = 0 AS gone, gone AND coalesce(on_slaves, 0) > 0 AS on_slave,
+    SELECT *, first_us IS NULL AND consumed_us IS NULL AS never_got,
+           never_got AND coalesce(committed_offset > queue_offset, false) AS passed,
+           never_got AND coalesce("left", 0) = 0 AS gone, gone AND coalesce(on_slaves, 0) > 0 AS on_slave,
            gone AND NOT on_slave AND hidden_us IS NOT NULL AS is_half,
            is_half AND commits = 0 AND rolled_back_us IS NOT NULL AS rolled_back,
            is_half AND commits = 0 AND put_aside_us IS NOT NULL AS put_aside,

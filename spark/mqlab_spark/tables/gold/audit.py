@@ -76,7 +76,7 @@ def _query(tables: Tables) -> DataFrame:
         .join(_pulled_by_hand(tables), [*PLACE, "group"], "left")
         .join(faults_of_worlds(events), WORLD, "left")
     )
-    never_got = F.col("first_us").isNull()
+    never_got = F.col("first_us").isNull() & F.col("consumed_us").isNull()
     passed = never_got & (F.col("committed_offset") > F.col("queue_offset"))
     gone = never_got & (F.coalesce("left", F.lit(0)) == 0)
     # A commit that was torn away leaves a half message as it was, and its broker asks again.
