@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -134,9 +134,7 @@ class World:
         """The calls with each of these messages: one of each group that was given it, which went well."""
         several = {get(row, "group") for _, row in self.find("ConsumeStarted") if get(row, "messages") != 1}
         several |= {get(row, "group") for _, row in self.find("MessagesPolled")}
-        began, ended = (
-            self._by_group(kind, several) for kind in ("ConsumeStarted", "ConsumeFinished")
-        )  # fmt: skip
+        began, ended = self._by_group("ConsumeStarted"), self._by_group("ConsumeFinished")
         found: dict[str, list[Call]] = defaultdict(list)
         for (group, key), places in began.items():
             ends = ended.get((group, key), [])
@@ -144,27 +142,28 @@ class World:
                 first, last = self._row(places[0]), self._row(ends[0])
                 if get(last, "status") in CONSUMED and first[NODE] == last[NODE] and not get(first, "reconsume_times"):
                     found[key].append(Call(group, key, places[0], ends[0]))
-        called = {group_and_key[1]: 0 for group_and_key in began}
-        for _, key in began:
-            called[key] += 1
-        return {key: calls for key, calls in found.items() if len(calls) == called[key]}
+        times = Counter(key for _, key in began)
+        return {
+            key: calls
+            for key, calls in found.items()
+            if len(calls) == times[key] and several.isdisjoint(self.groups_of(self.topic_of(key)))
+        }
 
-    def _by_group(self, kind: str, without: set[str]) -> dict[tuple[str, str], list[int]]:
+    def _by_group(self, kind: str) -> dict[tuple[str, str], list[int]]:
         places: dict[tuple[str, str], list[int]] = defaultdict(list)
         for place, row in self.find(kind):
-            if get(row, "group") not in without:
-                places[get(row, "group"), get(row, "msg_id")].append(place)
+            places[get(row, "group"), get(row, "msg_id")].append(place)
         return places
 
     @cached_property
     def wishes(self) -> dict[tuple[str, str], set[str]]:
-        """(group, topic) -> what the group said that it wants; conditions, which are no tags, are left out."""
+        """(group, topic) -> what the group said that it wants; nothing of who has a condition, which is no tag."""
         by_condition = {(get(row, "group"), get(row, "topic")) for _, row in self.find("ConsumerFilterChanged")}
         told: dict[tuple[str, str], set[str]] = defaultdict(set)
         for _, row in self.find("SubscriptionChanged"):
             if get(row, "expression"):
                 told[get(row, "group"), get(row, "topic")].add(get(row, "expression"))
-        return {whose: wanted for whose, wanted in told.items() if whose not in by_condition}
+        return {whose: set() if whose in by_condition else wanted for whose, wanted in told.items()}
 
     def groups_of(self, topic: str) -> list[str]:
         """The groups that subscribed to a topic."""
