@@ -33,7 +33,7 @@ def wishes(events: DataFrame) -> DataFrame:
 
 def _codes(expression: Column) -> Column:
     """The codes of the tags that an expression like `paid || open` names."""
-    words = F.filter(F.transform(F.split(expression, r"\|\|"), F.trim), lambda word: word != "")
+    words = F.filter(F.transform(F.split(expression, r"\|\|"), lambda word: F.trim(word)), lambda word: word != "")
     return F.transform(words, _java_hash)
 
 
