@@ -33,8 +33,8 @@ def wishes(events: DataFrame) -> DataFrame:
 
 def _codes(expression: Column) -> Column:
     """The codes of the tags that an expression like `paid || open` names."""
-    words = F.filter(F.transform(F.split(expression, r"\|\|"), lambda word: F.trim(word)), lambda word: word != "")
-    return F.transform(words, _java_hash)
+    words = F.filter(F.split(expression, r"\|\|"), lambda word: F.trim(word) != "")
+    return F.transform(words, lambda word: _java_hash(F.trim(word)))
 
 
 def _java_hash(text: Column) -> Column:
