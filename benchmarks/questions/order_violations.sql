@@ -1,10 +1,15 @@
-WITH done AS (
-    SELECT * FROM deliveries d
+WITH ahead AS (
+    SELECT world, other AS consumer, node AS broker, offset_us AS ahead_us FROM clocks WHERE disagrees
+    UNION ALL
+    SELECT world, node, other, -offset_us FROM clocks WHERE disagrees
+), done AS (
+    SELECT *, consumed_us - coalesce(ahead_us, 0) AS broker_us FROM deliveries d
     JOIN (SELECT world, msg_id, topic, broker, queue_id, queue_offset, copies FROM messages) USING (world, msg_id)
+    LEFT JOIN ahead USING (world, consumer, broker)
     WHERE consumed_us IS NOT NULL AND broker IS NOT NULL
 ), told AS (
     SELECT *, max((queue_offset, msg_id, consumed_us)) OVER (
-        PARTITION BY world, "group", topic, broker, queue_id ORDER BY consumed_us
+        PARTITION BY world, "group", topic, broker, queue_id ORDER BY broker_us
         RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS later
     FROM done

@@ -339,7 +339,7 @@ def _overtaken(lab: Lab) -> Iterator[tuple[str, str]]:
                 at_once.append((queue, offset))
 
 
-def seal(name: str, seed: int, found: Iterable[tuple[str, str, str]]) -> list[str]:
+def seal(name: str, seed: int | str, found: Iterable[tuple[str, str, str]]) -> list[str]:
     """What an answer is compared with: a hash of each thing that was found, which tells nobody what it is."""
     return sorted(
         blake2b("|".join((name, str(seed), *each)).encode(), digest_size=12).hexdigest() for each in found

@@ -1,4 +1,5 @@
-"""`python -m mqlab_spark latency|holds|audit TRACE` prints tables of a trace, `build TRACES OUT` makes all of them.
+"""`python -m mqlab_spark latency|holds|audit TRACE` prints tables of a trace, `build TRACES OUT` makes all of them, and
+`plant TRACES OUT` copies traces and plants faults in them that the audit must find.
 
 The same command lines work under spark-submit.
 """
@@ -14,10 +15,12 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
+from mqlab.data_sets import CARD
 from mqlab_spark import jobs, read_trace, session
-from mqlab_spark.auditing import audited, verdict
+from mqlab_spark.auditing import ORPHANS, audited, verdicts
 from mqlab_spark.build import build, tell, tell_traces
 from mqlab_spark.failing import FINE, SET_ASIDE, STATUSES, guarded, interrupt_at_once
+from mqlab_spark.planting import plant
 from mqlab_spark.progress import steps_bar
 from mqlab_spark.tables import ALL
 
@@ -31,6 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace, errors: Path) -> int:
     command: Callable[..., int | None] = options.command
+    if command is _plant:
+        _plant(options)
+        return FINE
     spark = session("mqlab-spark", options.master, errors=errors)
     interrupt_at_once()
     if command is _build:
@@ -52,6 +58,12 @@ def _parser() -> argparse.ArgumentParser:
     making.set_defaults(command=_build)
     auditing = commands.add_parser("audit", help="what became of every message, and is what was planted found?")
     auditing.set_defaults(command=_audit)
+    planting = commands.add_parser("plant", help="copy traces and plant faults in them, which the audit must find")
+    planting.set_defaults(command=_plant)
+    planting.add_argument("trace", help="a .parquet or .jsonl file, a directory or a pattern")
+    planting.add_argument("out", help="a new directory for the changed copies and their card")
+    planting.add_argument("--seed", type=int, default=0, help="which faults are drawn (default 0)")
+    planting.add_argument("--each", type=int, default=3, help="how many faults of each kind (default 3)")
     for command in (latency, holds, auditing, making):
         command.add_argument("trace", help="a .parquet or .jsonl file, a directory or a pattern")
         command.add_argument("--master", help="the Spark master (default: what is given from outside, else local[*])")
@@ -89,14 +101,29 @@ def _holds(trace: DataFrame, options: argparse.Namespace) -> None:
 
 def _audit(trace: DataFrame, options: argparse.Namespace) -> None:
     tables = audited(trace)
-    counted = tables["audit"].groupBy("group", "status", "proof").agg(F.count("*").alias("messages"))
+    counted = tables["audit"].groupBy("group", "status", "proof", "fault").agg(F.count("*").alias("messages"))
     _print("every acknowledged message in every group", counted)
-    again = tables["audit"].where("duplicates > 0").groupBy("duplicate_reason").agg(F.count("*").alias("messages"))
-    _print("done more than once", again)
+    again = tables["audit"].where("duplicates > 0").groupBy("duplicate_reason", "fault")
+    _print("done more than once", again.agg(F.count("*").alias("messages")))
     _print("done after a later one of the queue", tables["order_violations"].groupBy("reason").count())
-    judged = verdict(tables, options.trace)
+    orphans = tables["anomalies"].where(F.col("anomaly").isin(*ORPHANS))
+    _print("without what must come before", orphans.groupBy("anomaly", "group", "topic", "reason").count())
+    wrong = tables["clocks"].where("disagrees").drop("disagrees", "round_trips")
+    _print("clocks that disagree", wrong)
+    judged = verdicts(tables, options.trace)
     if judged is not None:
-        print(f"of what was planted: {judged['right']} found, {judged['missing']} missing; {judged['wrong']} others")
+        kinds, others = judged
+        for each in kinds if len(kinds) > 1 else ():
+            print(f"{each.kind}: {each.found} found, {each.missing} missing")
+        right, missing = (sum(getattr(each, name) for each in kinds) for name in ("found", "missing"))
+        print(f"of what was planted: {right} found, {missing} missing; {others} others")
+
+
+def _plant(options: argparse.Namespace) -> None:
+    card = plant(options.trace, options.out, seed=options.seed, each=options.each)
+    for kind, times in card["planted"].items():
+        print(f"{kind}: {times}")
+    print(f"what was planted in {card['worlds']} worlds is sealed in {options.out}/{CARD}")
 
 
 def _print(title: str, table: DataFrame) -> None:

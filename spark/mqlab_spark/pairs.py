@@ -29,5 +29,5 @@ def pairs(events: DataFrame) -> DataFrame:
 def at_masters(frame: DataFrame, events: DataFrame) -> DataFrame:
     """Rows of brokers, in which `node` is the master where it was a slave: a place has the same numbers on both."""
     of_slaves = pairs(events).select(WORLD, F.col("slave").alias("node"), "master")
-    named = frame.join(F.broadcast(of_slaves), [WORLD, "node"], "left")
+    named = frame.join(of_slaves, [WORLD, "node"], "left")
     return named.withColumn("node", F.coalesce("master", "node")).drop("master")

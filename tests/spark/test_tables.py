@@ -23,6 +23,7 @@ from mqlab.protocol.record import decode_record
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder, Recorder
 from mqlab_spark import build, dictionary, read_trace, tables_at, world_of, worlds
 from mqlab_spark.__main__ import main
+from mqlab_spark.auditing import NEEDED
 from mqlab_spark.failing import NOT_DONE, SET_ASIDE
 from mqlab_spark.place import BUILDERS, Place
 from mqlab_spark.tables import ALL, ANSWERS, EVENTS
@@ -365,7 +366,7 @@ def test_the_order_violations_are_those_that_were_planted_and_nothing_else(spark
     card = make(recipe._replace(sizes={"one": Size(1, None)}, sealed=(LATE,)), "one", tmp_path)
     made: dict[str, Any] = {EVENTS: read_trace(spark, tmp_path).cache()}
     for table in ALL:
-        if table.name in ("messages", "deliveries", "order_violations"):
+        if table.name in ("messages", "deliveries", "requests", "clocks", "order_violations"):
             made[table.name] = table.make(made).cache()
     rows = made["order_violations"].collect()
     answers = [(int(world_of(row["world"]).seed), LATE, row["group"], row["msg_id"]) for row in rows]
@@ -402,6 +403,7 @@ def test_each_kind_of_anomaly_is_found(trace_of: TraceOf) -> None:
     send("k5", 5, acknowledged=False)
     tell("broker-a", "MessageStored", "T", 0, 6, 600, 100, "k5")
     tell("shop", "SendFailed", "T", "k5", 2, 1, "no answer")
+    tell("broker-a", "PullAnswered", "G", "T", 0, 0, 6, 6, 600, "FOUND", 0, 1, "reader")
     consume("k0", 0)
     consume("k3", 3)
     consume("k1", 1)
@@ -409,7 +411,7 @@ def test_each_kind_of_anomaly_is_found(trace_of: TraceOf) -> None:
     tell("broker-a", "MessageStored", "T", 0, 6, 600, 100, "k7")
     made: dict[str, Any] = {EVENTS: trace_of(rows).cache()}
     for table in ALL:
-        if table.name in ("messages", "deliveries", "audit", "order_violations", "anomalies"):
+        if table.name in NEEDED:
             made[table.name] = table.make(made).cache()
             # One after the other, as a build does: each join of a small table takes some 16 MB for itself.
             made[table.name].count()

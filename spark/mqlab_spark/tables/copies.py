@@ -5,10 +5,14 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC
 from mqlab_spark.pairs import PAIR, pairs
 from mqlab_spark.schema import WORLD, of_kind
 
 MESSAGE = [WORLD, "msg_id"]
+
+PARKED = (RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC)
+"""Where messages wait that are to be delivered later."""
 
 BLOCK_BYTES = 4_096
 """Records and pieces of the log meet in blocks of this size: few records in each, and few blocks for each piece."""
@@ -20,15 +24,16 @@ def torn_away(events: DataFrame) -> DataFrame:
     A copy that was written again (by the producer's retry, say) has another row of its own in the trace.
     """
     copies = of_kind(events, "MessageStored").select(
-        WORLD, "node", "topic", F.col("unique_key").alias("msg_id"), "commit_log_offset", "store_size", "ts_us"
-    )
+        WORLD, "node", "topic", "queue_id", "queue_offset", F.col("unique_key").alias("msg_id"), "commit_log_offset",
+        "store_size", "ts_us",
+    )  # fmt: skip
     ends = of_kind(events, "StoreRecovered").select(
         WORLD, "node", "commit_log_max_offset", F.col("ts_us").alias("recovered_us")
     )
-    lost = copies.join(F.broadcast(ends), [WORLD, "node"]).where(
+    lost = copies.join(ends, [WORLD, "node"]).where(
         "recovered_us > ts_us AND commit_log_offset >= commit_log_max_offset"
     )
-    return lost.groupBy(WORLD, "node", "topic", "msg_id", "commit_log_offset").agg(
+    return lost.groupBy(WORLD, "node", "topic", "queue_id", "queue_offset", "msg_id", "commit_log_offset").agg(
         F.min("recovered_us").alias("torn_us"),
         F.min("ts_us").alias("stored_us"),
         F.max("store_size").alias("store_size"),
@@ -44,7 +49,7 @@ def copied(events: DataFrame, records: DataFrame) -> DataFrame:
 
     `records` has master, slave, commit_log_offset, store_size and stored_us of each record; all its columns are kept.
     """
-    of_pairs = F.broadcast(pairs(events).withColumn("node", F.col("slave")))
+    of_pairs = pairs(events).withColumn("node", F.col("slave"))
     pieces = (
         of_kind(events, "ReplicaDataAppended")
         .join(of_pairs, [WORLD, "node"])
@@ -87,7 +92,7 @@ def surviving(events: DataFrame) -> DataFrame:
 
 def _on_slaves(events: DataFrame, torn: DataFrame) -> DataFrame:
     """The copies that a master lost and a slave has: it got them before, and has not lost them itself since."""
-    of_pairs = F.broadcast(pairs(events).withColumn("node", F.col("master")))
+    of_pairs = pairs(events).withColumn("node", F.col("master"))
     ends = of_kind(events, "StoreRecovered").select(
         WORLD, F.col("node").alias("slave"), "commit_log_max_offset", F.col("ts_us").alias("recovered_us")
     )
@@ -95,7 +100,7 @@ def _on_slaves(events: DataFrame, torn: DataFrame) -> DataFrame:
     return (
         copied(events, torn.join(of_pairs, [WORLD, "node"]))
         .where("copied_us <= torn_us")
-        .join(F.broadcast(ends), [WORLD, "slave"], "left")
+        .join(ends, [WORLD, "slave"], "left")
         .groupBy(*torn.columns, "slave", "copied_us")
         .agg(F.count(F.when(gone, 1)).alias("times_gone"))
         .where("times_gone = 0")

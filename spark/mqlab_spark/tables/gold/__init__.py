@@ -3,6 +3,7 @@
 from mqlab_spark.tables.gold.anomalies import ANOMALIES
 from mqlab_spark.tables.gold.audit import AUDIT
 from mqlab_spark.tables.gold.check_backs import CHECK_BACKS
+from mqlab_spark.tables.gold.clocks import CLOCKS
 from mqlab_spark.tables.gold.filters import FILTERS
 from mqlab_spark.tables.gold.flow_control import FLOW_CONTROL
 from mqlab_spark.tables.gold.hold_outcomes import HOLD_OUTCOMES
@@ -20,5 +21,5 @@ from mqlab_spark.tables.gold.transaction_outcomes import TRANSACTION_OUTCOMES
 
 ANSWERS = (
     LATENCY, HOLD_OUTCOMES, FLOW_CONTROL, LAG, THROUGHPUT, SENDS, REBALANCES, DOUBLE_OWNERSHIP, POP_OUTCOMES, AUDIT,
-    ORDER_VIOLATIONS, ANOMALIES, TRANSACTION_OUTCOMES, CHECK_BACKS, REPLICATION, FILTERS, ROUND_TRIPS,
+    CLOCKS, ORDER_VIOLATIONS, ANOMALIES, TRANSACTION_OUTCOMES, CHECK_BACKS, REPLICATION, FILTERS, ROUND_TRIPS,
 )  # fmt: skip

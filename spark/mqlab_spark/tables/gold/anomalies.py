@@ -1,4 +1,4 @@
-"""What clients saw of queues and should not have, by the names of Maelstrom's checker of logs, and a few more.
+"""What clients saw of queues and should not have, by names of our own, with Jepsen's beside them.
 
 Maelstrom (its workload "kafka") speaks of keys, offsets, sends and polls; here a key is a queue, and a poll is a call
 of a listener. As there, an assignment begins anew: what lies before and behind it is not compared. One call's messages
@@ -15,12 +15,14 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 from mqlab_spark.pairs import masters
 from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.tables.copies import torn_away
+from mqlab_spark.tables.gold.audit import CUT_OFF, NEVER_STORED
+from mqlab_spark.tables.gold.orphans import calls_without_a_delivery, given, strangers
 from mqlab_spark.tables.half_messages import half_messages
 from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
 
 MEANINGS = {
-    "lost write": "acknowledged, never given to the group, and it never will be: no copy is left, or the group's "
-    "offset is behind it",
+    "lost write": "acknowledged, never given to the group, and it never will be: no copy is left, or none ever was, or "
+    "the group's offset is behind it",
     "unobserved": "acknowledged, and not given to the group yet when the trace ends",
     "skip": "a consumer went on beyond messages that lay between, which it was not given",
     "nonmonotonic": "a consumer was given a place of a queue again, or an earlier one, though it had kept the queue",
@@ -30,16 +32,30 @@ MEANINGS = {
     "aborted read": "a group was given a message of which the producer was told that it could not be sent",
     "redelivered": "a group was done with a message more than once",
     "out of order": "a group was done with a message after a later one of its queue",
+    "never stored": "a group was given a message, and no event says that it was stored",
+    "before it was stored": "a group was given a message before it was stored",
+    "never handed out": "a listener was called with a message that no pull and no pop had brought, or ended without "
+    "having begun",
+    "wrong group": "a group was given a message of a topic that it had not subscribed to",
 }
-"""What each anomaly is. The first eight are Maelstrom's (its "unseen", "poll-skip", "nonmonotonic-poll" and so on), the
-last two are of groups and acknowledgements, which it does not have.
+"""What each anomaly is."""
+
+JEPSEN = {
+    "lost write": "lost-write", "unobserved": "unseen", "skip": "poll-skip", "nonmonotonic": "nonmonotonic-poll",
+    "nonmonotonic send": "nonmonotonic-send", "duplicate": "duplicate", "inconsistent offsets": "inconsistent-offsets",
+    "aborted read": "G1a", "never stored": "unexpected",
+}  # fmt: skip
+"""Jepsen's names: of Maelstrom's workload "kafka", and "unexpected" of its checker of queues. What groups, their
+subscriptions, acknowledgements and clocks come to has none there.
 """
 
+CLOCK_IS_BEHIND = "the clock of who got it is %d us behind the broker's"
 OF_ITS_COMMIT = "what was sent before is of a transaction, and has the place of its commit"
 
 COLUMNS = shared(
     world=(TEXT, "which world"),
     anomaly=(TEXT, "its name, of " + ", ".join(MEANINGS)),
+    jepsen=(TEXT, "Jepsen's name for it; null: it has none"),
     group=(TEXT, "the consumer group that saw it; null: a producer did"),
     topic=(TEXT, "the topic"),
     broker=(TEXT, "the broker's machine, or its name where a consumer tells of it"),
@@ -52,13 +68,15 @@ COLUMNS = shared(
     before_offset=(WHOLE, "the place that was seen then"),
     before_msg_id=(TEXT, "the message that was seen then"),
     proof=(TEXT, "the two events in words"),
-    reason=(TEXT, "why RocketMQ lets it happen; null: no documented reason was found"),
+    reason=(TEXT, "why RocketMQ lets it happen, as far as events show it; null: no documented reason was found"),
+    fault=(TEXT, "of a lost write and of what was redelivered: what was last done to its machines from outside"),
+    fault_us=(WHOLE, "when that was done"),
 )
 
 
 def _row(frame: DataFrame, anomaly: str, **given: str | Column) -> DataFrame:
     """Rows of an anomaly: columns of the same name, or those that are given."""
-    values = {"anomaly": F.lit(anomaly), **given}
+    values = {"anomaly": F.lit(anomaly), "jepsen": F.lit(JEPSEN.get(anomaly)), **given}
     columns = []
     for name, column in COLUMNS.items():
         value = values.get(name, name if name in frame.columns else None)
@@ -68,11 +86,25 @@ def _row(frame: DataFrame, anomaly: str, **given: str | Column) -> DataFrame:
 
 
 def _never_given(tables: Tables) -> DataFrame:
-    rows = tables["audit"]
+    events, rows = tables[EVENTS], tables["audit"]
+    place = [WORLD, "broker", "topic", "queue_id", "queue_offset"]
+    torn = torn_away(events).select(
+        WORLD, F.col("node").alias("broker"), "topic", "queue_id", "queue_offset", F.col("msg_id").alias("torn_id")
+    )
+    gone = rows.where("status = 'LOST'")
+    others = (
+        gone.join(torn, place).where("torn_id != msg_id").select(*place, "msg_id").distinct()
+    )  # fmt: skip
+    began = _first_places(events)
     lost = _row(
-        rows.where("status = 'LOST'"), "lost write", node="broker", ts_us="proof_us", before_us="acknowledged_us",
-        reason=F.when(F.col("proof").startswith("every copy"), "acknowledged before it was on the disk (ASYNC_FLUSH)")
-        .otherwise("its offset had been committed for a message that was torn away"),
+        gone.join(others.withColumn("torn", F.lit(True)), [*place, "msg_id"], "left").join(
+            began, [*place[:-1], "group"], "left"
+        ),
+        "lost write", node="broker", ts_us="proof_us", before_us="acknowledged_us",
+        reason=F.when(F.col("proof") == CUT_OFF, "acknowledged before it was on the disk (ASYNC_FLUSH)")
+        .when(F.col("proof") == NEVER_STORED, None)
+        .when(F.col("torn"), "its offset had been committed for a message that was torn away")
+        .when(F.col("began_at") > F.col("queue_offset"), "the group began behind it (ConsumeFromWhere)"),
     )  # fmt: skip
     waits = rows.where("status = 'waiting' AND calls = 0")
     unseen = _row(
@@ -80,6 +112,19 @@ def _never_given(tables: Tables) -> DataFrame:
         reason=F.lit("the trace ends before"),
     )  # fmt: skip
     return lost.unionByName(unseen)
+
+
+def _first_places(events: DataFrame) -> DataFrame:
+    """A row for each queue and group: the offset at which a consumer of the group first began there."""
+    taken = of_kind(events, "QueueAllocated").join(
+        masters(events).withColumnRenamed("node", "broker"), [WORLD, "broker_name"]
+    )
+    first = F.min(F.struct("ts_us", "slice", "i", "queue_offset")).alias("first")
+    return (
+        taken.groupBy(WORLD, "broker", "topic", "queue_id", "group")
+        .agg(first)
+        .select(WORLD, "broker", "topic", "queue_id", "group", F.col("first.queue_offset").alias("began_at"))
+    )
 
 
 def calls(events: DataFrame) -> DataFrame:
@@ -114,7 +159,7 @@ def _as_given(tables: Tables) -> DataFrame:
     """Skips and steps back of single consumers."""
     events = tables[EVENTS]
     names = masters(events).withColumnRenamed("node", "broker")
-    rows = calls(events).where("before.last_offset IS NOT NULL").join(F.broadcast(names), [WORLD, "broker_name"])
+    rows = calls(events).where("before.last_offset IS NOT NULL").join(names, [WORLD, "broker_name"])
     said = {
         "before_us": F.col("before.ts_us"), "before_offset": F.col("before.last_offset"),
         "before_msg_id": F.col("before.msg_id"),
@@ -215,7 +260,9 @@ def _of_groups(tables: Tables) -> DataFrame:
         proof=F.lit("the producer had given the message up, or did later"),
         reason=F.lit("it was stored, and the answer did not come in time"),
     )  # fmt: skip
-    audit = tables["audit"].where("duplicates > 0").select(WORLD, "group", "msg_id", "duplicate_reason")
+    audit = tables["audit"].where("duplicates > 0").select(
+        WORLD, "group", "msg_id", "duplicate_reason", "fault", "fault_us"
+    )
     redelivered = _row(
         given.where("successes > 1").join(audit, [WORLD, "group", "msg_id"], "left"),
         "redelivered", node="last_consumer", ts_us="last_done_us", before_us="consumed_us",
@@ -230,7 +277,33 @@ def _of_groups(tables: Tables) -> DataFrame:
     return aborted.unionByName(redelivered).unionByName(late)
 
 
-PARTS: tuple[Callable[[Tables], DataFrame], ...] = (_never_given, _as_given, _as_sent, _of_groups)
+def _orphans(tables: Tables) -> DataFrame:
+    """What groups were given without anything that led to it."""
+    seen = given(tables)
+    nowhere = _row(
+        seen.where("stored_us IS NULL"), "never stored", ts_us="got_us", proof=F.lit("no event says that it was stored")
+    )
+    clock_says = F.col("got_us") - F.col("ahead_us") >= F.col("stored_us") - F.col("uncertainty_us")
+    too_early = _row(
+        seen.where("got_us < stored_us"), "before it was stored", ts_us="got_us", before_us="stored_us",
+        proof=F.format_string("it was stored %d us later", F.col("stored_us") - F.col("got_us")),
+        reason=F.when(clock_says, F.format_string(CLOCK_IS_BEHIND, -F.col("ahead_us"))),
+    )  # fmt: skip
+    ended = _row(
+        seen.where("first_us IS NULL"), "never handed out", ts_us="got_us",
+        proof=F.lit("a listener ended with it, and no event says that it began"),
+    )  # fmt: skip
+    called = _row(
+        calls_without_a_delivery(tables[EVENTS]), "never handed out",
+        proof=F.lit("a listener was called with it, and no pull or pop of the group went over it"),
+    )  # fmt: skip
+    wrong_group = _row(
+        strangers(tables[EVENTS]), "wrong group", proof=F.lit("no subscription of the group to the topic is told")
+    )
+    return nowhere.unionByName(too_early).unionByName(ended).unionByName(called).unionByName(wrong_group)
+
+
+PARTS: tuple[Callable[[Tables], DataFrame], ...] = (_never_given, _as_given, _as_sent, _of_groups, _orphans)
 
 
 def _query(tables: Tables) -> DataFrame:
@@ -245,6 +318,6 @@ ANOMALIES = Table(
     GOLD,
     "What did clients see of the queues that they should not, which events prove it, and is it explained?",
     COLUMNS,
-    (EVENTS, "messages", "deliveries", "audit", "order_violations"),
+    (EVENTS, "messages", "deliveries", "audit", "order_violations", "clocks"),
     _query,
 )

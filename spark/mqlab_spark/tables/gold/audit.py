@@ -6,24 +6,35 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD, of_kind
-from mqlab_spark.tables.copies import MESSAGE, surviving
+from mqlab_spark.tables.copies import MESSAGE, PARKED, surviving
+from mqlab_spark.tables.faults import faults_of_worlds, last_fault
 from mqlab_spark.tables.half_messages import half_messages
+from mqlab_spark.tables.handed_out import pulled
+from mqlab_spark.tables.subscriptions import (
+    PLACE,
+    codes_of_tags,
+    dropped_by_consumers,
+    dropped_by_poppers,
+    held_back,
+    wishes,
+)
 from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
 
 CONSUMED, DEAD, IN_RETRY, WAITING, FILTERED, LOST = "consumed", "dead", "in retry", "waiting", "filtered", "LOST"
-ROLLED_BACK, PUT_ASIDE, HALF, ON_SLAVE = "rolled back", "put aside", "half", "on a slave"
+ROLLED_BACK, PUT_ASIDE, HALF, ON_SLAVE, PULLED = "rolled back", "put aside", "half", "on a slave", "pulled"
+
+CUT_OFF = "every copy was cut off the commit log"
+NEVER_STORED = "it was acknowledged, and no event says that it was stored"
+BEHIND_IT = "the group's offset was committed behind it"
+ITS_TAG_FITS = "its tag fits, and the group's offset was committed behind it"
+NOT_HELD_BACK = "no broker held it back, and the group's offset was committed behind it"
+"""The proofs of what is LOST."""
 
 
 def expected(tables: Tables) -> DataFrame:
     """A row for each acknowledged message and each group of its topic, with what the group wants of it."""
-    wants = (
-        of_kind(tables[EVENTS], "SubscriptionChanged")
-        .where("expression != '' AND topic NOT LIKE '\\%RETRY\\%%'")
-        .groupBy(WORLD, "group", "topic")
-        .agg(F.max_by("expression", "ts_us").alias("expression"))
-    )
     acknowledged = tables["messages"].where("acknowledged_us IS NOT NULL")
-    return acknowledged.join(F.broadcast(wants), [WORLD, "topic"])
+    return acknowledged.join(wishes(tables[EVENTS]), [WORLD, "topic"])
 
 
 def passed_over(events: DataFrame) -> DataFrame:
@@ -44,15 +55,28 @@ def passed_over(events: DataFrame) -> DataFrame:
 
 def _query(tables: Tables) -> DataFrame:
     events = tables[EVENTS]
+    copies = surviving(events)
+    parked = (
+        copies.where(F.col("topic").isin(*PARKED))
+        .groupBy(*MESSAGE)
+        .agg(F.sum("left").alias("parked"), F.max("torn_us").alias("parked_torn_us"))
+    )
     rows = (
         expected(tables)
         .join(tables["deliveries"], [*MESSAGE, "group"], "left")
-        .join(surviving(events), [*MESSAGE, "topic"], "left")
+        .join(copies, [*MESSAGE, "topic"], "left")
+        .join(parked, MESSAGE, "left")
         .join(half_messages(events), MESSAGE, "left")
         .join(passed_over(events), [WORLD, "broker", "group", "topic", "queue_id"], "left")
-        .join(F.broadcast(_woken(events)), [WORLD, "last_consumer"], "left")
+        .join(_woken(events), [WORLD, "last_consumer"], "left")
+        .join(codes_of_tags(events, wishes(events)), PLACE, "left")
+        .join(held_back(events), [*PLACE, "group"], "left")
+        .join(dropped_by_consumers(events), [*PLACE[:-1], "group"], "left")
+        .join(dropped_by_poppers(events), [*MESSAGE, "group"], "left")
+        .join(_pulled_by_hand(tables), [*PLACE, "group"], "left")
+        .join(faults_of_worlds(events), WORLD, "left")
     )
-    never_got = F.col("first_us").isNull()
+    never_got = F.col("first_us").isNull() & F.col("consumed_us").isNull()
     passed = never_got & (F.col("committed_offset") > F.col("queue_offset"))
     gone = never_got & (F.coalesce("left", F.lit(0)) == 0)
     # A commit that was torn away leaves a half message as it was, and its broker asks again.
@@ -61,6 +85,16 @@ def _query(tables: Tables) -> DataFrame:
     put_aside = is_half & (F.col("commits") == 0) & F.col("put_aside_us").isNotNull()
     waits_for_its_end = is_half & (F.col("halves") > 0)
     on_slave = gone & (F.col("on_slaves") > 0)
+    is_parked = gone & F.col("left").isNull() & (F.col("parked") > 0)
+    torn_us = F.coalesce("torn_us", "halves_torn_us", "parked_torn_us")
+    # Of a condition it is told where messages were held back; of tags the queue entry has the code.
+    fits = F.forall("narrow", lambda codes: F.coalesce(F.arrays_overlap(codes, "tags"), F.lit(False)))
+    not_wanted = (
+        F.when(F.col("by_sql"), F.when(F.col("held_back"), "the broker held it back, by the group's condition"))
+        .when(F.col("popped_away"), "a consumer dropped it: its tag only has the code of a wanted one")
+        .when(~fits & F.col("tags").isNotNull(), "its tag is none of those that the group wants")
+        .when((F.size("narrow") > 0) & F.col("dropped"), "consumers dropped what only has the code of a wanted tag")
+    )
     status = (
         F.when(F.col("consumed_us").isNotNull(), CONSUMED)
         .when(F.col("dead_us").isNotNull(), DEAD)
@@ -69,8 +103,10 @@ def _query(tables: Tables) -> DataFrame:
         .when(put_aside, PUT_ASIDE)
         .when(waits_for_its_end, HALF)
         .when(on_slave, ON_SLAVE)
+        .when(is_parked, WAITING)
         .when(gone, LOST)
-        .when(passed & (F.col("expression") == "*"), LOST)
+        .when(passed & F.col("by_hand"), PULLED)
+        .when(passed & not_wanted.isNull(), LOST)
         .when(passed, FILTERED)
         .otherwise(WAITING)
     )
@@ -82,8 +118,14 @@ def _query(tables: Tables) -> DataFrame:
         .when(put_aside, "its broker gave the transaction up")
         .when(waits_for_its_end, "it is a half message, and nobody has ended the transaction")
         .when(on_slave, "its master lost it, and a slave has a copy")
-        .when(gone, "every copy was cut off the commit log")
-        .when(passed, "the group's offset was committed behind it")
+        .when(is_parked, "it is parked until it is due")
+        .when(gone & torn_us.isNotNull(), CUT_OFF)
+        .when(gone, NEVER_STORED)
+        .when(passed & F.col("by_hand"), "a pull brought it, and the group has no listener that tells more")
+        .when(passed & not_wanted.isNotNull(), not_wanted)
+        .when(passed & F.col("by_sql"), NOT_HELD_BACK)
+        .when(passed & (F.size("narrow") > 0) & F.col("tags").isNotNull(), ITS_TAG_FITS)
+        .when(passed, BEHIND_IT)
         .when(never_got, "it is in its queue")
         .otherwise("a listener got it and has not ended")
     )
@@ -91,16 +133,27 @@ def _query(tables: Tables) -> DataFrame:
         F.when(rolled_back, F.col("rolled_back_us"))
         .when(put_aside, F.col("put_aside_us"))
         .when(waits_for_its_end, F.col("hidden_us"))
-        .when(gone, F.coalesce("torn_us", "halves_torn_us", "acknowledged_us"))
+        .when(gone, F.coalesce(F.when(~is_parked, torn_us), "acknowledged_us"))
         .when(passed, F.col("committed_us"))
         .otherwise(F.coalesce("consumed_us", "dead_us", "last_back_us", "first_us", "stored_us"))
     )
-    return rows.select(
-        WORLD, "group", "topic", "msg_id", "broker", "queue_id", "queue_offset", "acknowledged_us",
-        status.alias("status"), proof.alias("proof"), proof_us.alias("proof_us"),
-        F.coalesce("calls", F.lit(0)).cast("bigint").alias("calls"),
-        F.greatest(F.coalesce("successes", F.lit(0)) - 1, F.lit(0)).cast("bigint").alias("duplicates"),
-        _why_again().alias("duplicate_reason"),
+    again = F.coalesce("successes", F.lit(0)) > 1
+    fault = last_fault(
+        F.array("broker", "producer", "consumer", "last_consumer"),
+        F.when(again, F.col("last_done_us")).otherwise(F.col("proof_us")),
+    )
+    found = rows.withColumns(
+        {
+            "status": status, "proof": proof, "proof_us": proof_us,
+            "calls": F.coalesce("calls", F.lit(0)).cast("bigint"),
+            "duplicates": F.greatest(F.coalesce("successes", F.lit(0)) - 1, F.lit(0)).cast("bigint"),
+            "duplicate_reason": _why_again(),
+        }
+    )  # fmt: skip
+    return found.withColumn("last", F.when(again | (F.col("status") != CONSUMED), fault)).select(
+        WORLD, "group", "topic", "msg_id", "broker", "queue_id", "queue_offset", "acknowledged_us", "status", "proof",
+        "proof_us", "calls", "duplicates", "duplicate_reason", F.col("last.fault").alias("fault"),
+        F.col("last.fault_us").alias("fault_us"),
     )  # fmt: skip
 
 
@@ -118,6 +171,13 @@ def _why_again() -> Column:
         .when(F.col("consumers") > 1, "the queue moved: the new owner began at the committed offset")
         .otherwise("the consumer began again at the committed offset"),
     )
+
+
+def _pulled_by_hand(tables: Tables) -> DataFrame:
+    """A row for each place that pulls went over of groups that have no listener: their applications pull themselves."""
+    listeners = tables["deliveries"].where("calls > 0 OR successes > 0").select(WORLD, "group").distinct()
+    by_hand = pulled(tables[EVENTS], listeners).withColumnRenamed("node", "broker").distinct()
+    return by_hand.withColumn("by_hand", F.lit(True))
 
 
 def _woken(events: DataFrame) -> DataFrame:
@@ -141,12 +201,15 @@ AUDIT = Table(
         acknowledged_us=(WHOLE, "when the producer was told that it is stored, us since the world began"),
         status=(TEXT, "consumed, dead, in retry, waiting, filtered (it is not wanted), or LOST; of a transaction also "
                       "rolled back, put aside (its broker asks no more), or half (it has no end yet); on a slave: its "
-                      "master alone lost it"),
+                      "master alone lost it; pulled: what came of it is not told"),
         proof=(TEXT, "what shows that"),
         proof_us=(WHOLE, "when that happened"),
         calls=(WHOLE, "how often the group's application got it"),
         duplicates=(WHOLE, "how often it was done with it, beyond once"),
         duplicate_reason=(TEXT, "why it was done with it again; null: it was not"),
+        fault=(TEXT, "what was last done from outside to its broker, its producer or who was done with it, up to the "
+                     "proof, or until it was done with again; null: nothing was, or it was consumed once"),
+        fault_us=(WHOLE, "when that was done"),
     ),
     (EVENTS, "messages", "deliveries"),
     _query,

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD, of_kind
+from mqlab_spark.tables.gold.clocks import both_ways
 from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, TRUTH, WHOLE, Table, Tables, shared
 
 QUEUE = [WORLD, "group", "topic", "broker", "queue_id"]
@@ -21,14 +22,20 @@ def done_in_queues(tables: Tables) -> DataFrame:
 
 def _query(tables: Tables) -> DataFrame:
     # What ends in the same microsecond has no order that anybody could see.
-    before = Window.partitionBy(QUEUE).orderBy("consumed_us").rangeBetween(Window.unboundedPreceding, -1)
+    before = Window.partitionBy(QUEUE).orderBy("broker_us").rangeBetween(Window.unboundedPreceding, -1)
     later = F.max(F.struct("queue_offset", "msg_id", "consumed_us")).over(before)
+    # Two consumers' clocks are compared by their broker's.
+    ahead = both_ways(tables["clocks"]).select(
+        WORLD, F.col("node").alias("consumer"), F.col("other").alias("broker"), "ahead_us"
+    )
     locked = of_kind(tables[EVENTS], "QueueLockTaken").select(WORLD, "group", F.lit(True).alias("in_order")).distinct()
     return (
         done_in_queues(tables)
+        .join(ahead, [WORLD, "consumer", "broker"], "left")
+        .withColumn("broker_us", F.col("consumed_us") - F.coalesce("ahead_us", F.lit(0)))
         .withColumn("later", later)
         .where("later.queue_offset > queue_offset")
-        .join(F.broadcast(locked), [WORLD, "group"], "left")
+        .join(locked, [WORLD, "group"], "left")
         .select(
             *QUEUE, "queue_offset", "msg_id", "consumed_us", F.col("consumer").alias("node"), "first_us",
             F.col("later.queue_offset").alias("later_offset"), F.col("later.msg_id").alias("later_msg_id"),
@@ -70,6 +77,6 @@ ORDER_VIOLATIONS = Table(
         in_order=(TRUTH, "whether the group consumes in order, with locks: then it must not happen"),
         reason=(TEXT, "what brought it about"),
     ),
-    (EVENTS, "messages", "deliveries"),
+    (EVENTS, "messages", "deliveries", "clocks"),
     _query,
 )

@@ -24,7 +24,7 @@ def _members(events: DataFrame, calls: DataFrame) -> DataFrame:
     names = masters(events)
     stored = (
         of_kind(events, "MessageStored")
-        .join(F.broadcast(names), [WORLD, "node"])
+        .join(names, [WORLD, "node"])
         .select(*PLACE, F.col("unique_key").alias("msg_id"))
         .where("msg_id != ''")
     )
@@ -50,6 +50,7 @@ def _query(tables: Tables) -> DataFrame:
         .groupBy(KEY)
         .agg(
             F.min("ts_us").alias("first_us"),
+            F.min_by("node", "ts_us").alias("first_consumer"),
             F.max("ts_us").alias("last_us"),
             F.count("*").alias("calls"),
             F.countDistinct("node").alias("consumers"),
@@ -88,15 +89,20 @@ def _query(tables: Tables) -> DataFrame:
 
 
 def _finished(events: DataFrame) -> DataFrame:
-    """A row for each message of each call that went well, with its end."""
+    """A row for each message of each call that went well, with its end; of a call that nobody saw begin, the first
+    message, by which its end is told.
+    """
+    place = ["group", "node", "topic", "broker_name", "queue_id", "queue_offset"]
     began = of_kind(events, "ConsumeStarted").select(
-        WORLD, "group", "node", "topic", "broker_name", "queue_id", "queue_offset", "messages",
-        "reconsume_times", F.col("ts_us").alias("began_us"),
+        *(F.col(name).alias(f"began_{name}") for name in (WORLD, *place)),
+        "messages", "reconsume_times", F.col("ts_us").alias("began_us"),
     )  # fmt: skip
     ended = of_kind(events, "ConsumeFinished").where(F.col("status").isin(*CONSUMED))
+    same = [F.col(name) == F.col(f"began_{name}") for name in (WORLD, *place)]
+    while_it_ran = (F.col("began_us") <= F.col("ts_us")) & (F.col("ts_us") - F.col("began_us") <= F.col("cost_us"))
     calls = (
-        ended.join(began, [WORLD, "group", "node", "topic", "broker_name", "queue_id", "queue_offset"])
-        .where("began_us <= ts_us AND ts_us - began_us <= cost_us")
+        ended.join(began, [*same, while_it_ran], "left")
+        .withColumn("messages", F.coalesce("messages", F.lit(1)))
         .select(*KEY, "node", *PLACE[1:], "messages", "reconsume_times", "ts_us")
         .distinct()
     )
@@ -112,6 +118,7 @@ DELIVERIES = Table(
         group=(TEXT, "the consumer group"),
         msg_id=(TEXT, "the message's unique key"),
         first_us=(WHOLE, "when the group's application first got it, us since the world began; null: never"),
+        first_consumer=(TEXT, "the machine on which it first got it"),
         last_us=(WHOLE, "when it last got it"),
         calls=(WHOLE, "how often the application got it"),
         consumers=(WHOLE, "on how many machines"),
