@@ -71,32 +71,29 @@ def local(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[
     return rows(out), seconds
 
 
-def killed_and_ended(traces: Path, out: str, seconds: float) -> None:
-    """Build, killed with its JVM at five random moments, as power cuts would do it, and then to the end."""
+def killed_and_ended(traces: Path, out: str, local: tuple[dict[str, list[str]], float]) -> dict[str, list[str]]:
+    """Build, killed with its JVM at five random moments, as power cuts would do it, and then to the end; its rows."""
+    tables, seconds = local
     moments = random.Random(out)
     for _ in range(KILLS):
         job = building(traces, out)
         try:
-            job.wait(moments.uniform(0.1, 0.9) * seconds)
+            job.wait(moments.uniform(0.2, 0.6) * seconds)
         except subprocess.TimeoutExpired:
             os.killpg(job.pid, signal.SIGKILL)
             job.communicate()
-        whole = Place(out).entries()
-        assert not whole or job.returncode == 0, "nobody reads what is not whole"
+        assert Place(out).entries().keys() in (set(), tables.keys()), "nobody reads what is not whole"
     build(traces, out)
+    return rows(out)
 
 
 def test_a_build_on_hdfs_that_was_killed_five_times_has_the_rows_of_one_here(
     hdfs: str, traces: Path, local: tuple[dict[str, list[str]], float]
 ) -> None:
-    out = f"{hdfs}/tables"
-    killed_and_ended(traces, out, local[1])
-    assert rows(out) == local[0]
+    assert killed_and_ended(traces, f"{hdfs}/tables", local) == local[0]
 
 
 def test_a_build_on_s3_that_was_killed_five_times_has_the_rows_of_one_here(
     s3: Mapping[str, str], traces: Path, local: tuple[dict[str, list[str]], float]
 ) -> None:
-    out = "s3a://lake/tables"
-    killed_and_ended(traces, out, local[1])
-    assert rows(out) == local[0]
+    assert killed_and_ended(traces, "s3a://lake/tables", local) == local[0]
