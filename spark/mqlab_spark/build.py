@@ -147,6 +147,8 @@ class _Making:
         for file, about in source.get("files", {}).items():
             if about["batch"]:
                 self._members[about["batch"]].append(file)
+        # Here, since Python 3.11 reads code in one thread at a time or not at all.
+        self.codes = {table.name: code_key(table.query.__module__) for table in ALL}
         self.seconds: dict[str, float] = defaultdict(float)
         self._writing = Lock()
 
@@ -297,8 +299,7 @@ class _Making:
     def _ensure(self, table: Table, batch: str, tables: Mapping[str, DataFrame]) -> DataFrame:
         """The table of a batch as it lies at the place; it is made and written first when it is missing."""
         sources = [self.tables[name][batch]["key"] for name in (*table.made_from, *table.besides)]
-        code = code_key(table.query.__module__)
-        key = hashlib.blake2b("|".join([batch, code, *sources]).encode(), digest_size=8).hexdigest()
+        key = hashlib.blake2b("|".join([batch, self.codes[table.name], *sources]).encode(), digest_size=8).hexdigest()
         known = self.tables.get(table.name, {}).get(batch)
         if known is None or known["key"] != key:
             began = time.monotonic()

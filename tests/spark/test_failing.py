@@ -84,7 +84,7 @@ def test_a_table_that_was_removed_under_a_build(
     out = tmp_path / "out"
     build = ["build", str(traces), str(out)]
     assert main(build) == 0
-    shutil.rmtree(out / Place(out).entries()["worlds"].path)
+    shutil.rmtree(out / Place(out).entries()["worlds"].paths[0])
     capsys.readouterr()
     assert main(build) == NOT_DONE
     error = capsys.readouterr().err.splitlines()
