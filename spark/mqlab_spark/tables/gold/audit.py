@@ -85,7 +85,7 @@ def _query(tables: Tables) -> DataFrame:
     put_aside = is_half & (F.col("commits") == 0) & F.col("put_aside_us").isNotNull()
     waits_for_its_end = is_half & (F.col("halves") > 0)
     on_slave = gone & (F.col("on_slaves") > 0)
-    is_parked = gone & F.col("left").isNull() & (F.col("parked") > 0)
+    is_parked = gone & F.col("left").isNull() & (F.coalesce("parked", F.lit(0)) > 0)
     torn_us = F.coalesce("torn_us", "halves_torn_us", "parked_torn_us")
     # Of a condition it is told where messages were held back; of tags the queue entry has the code.
     fits = F.forall("narrow", lambda codes: F.coalesce(F.arrays_overlap(codes, "tags"), F.lit(False)))
