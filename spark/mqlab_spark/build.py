@@ -328,11 +328,12 @@ class _Making:
     def _catalogue(self) -> Made:
         batches = self.batches
         names = (EVENTS, TRACES, *(table.name for table in ALL))
-        tables = {
-            name: {"columns": types_of(name), "batches": {batch: own[batch] for batch in batches if batch in own}}
-            for name, own in ((name, self.tables.get(name, {})) for name in names)
-            if own
-        }
+        tables = {}
+        for name in names:
+            parts = {batch: part for batch, part in self.tables.get(name, {}).items() if batch in batches}
+            if parts:
+                # As JSON has it, in the order in which the table has its columns.
+                tables[name] = {"columns": [list(pair) for pair in types_of(name).items()], "batches": parts}
         return {
             "version": TABLES_VERSION, "reader": self.reader, "files": self.files, "tables": tables,
             "set_aside": self.set_aside,

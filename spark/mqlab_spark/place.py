@@ -105,7 +105,7 @@ class Place:
         for name, table in self.read()["tables"].items():
             batches = [table["batches"][batch] for batch in sorted(table["batches"])]
             paths = tuple(batch["path"] for batch in batches)
-            found[name] = Entry(paths, sum(batch["rows"] for batch in batches), table["columns"])
+            found[name] = Entry(paths, sum(batch["rows"] for batch in batches), dict(table["columns"]))
         return found
 
     def address(self, path: str) -> str:
