@@ -23,7 +23,7 @@ from mqlab.protocol.record import decode_record
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder, Recorder
 from mqlab_spark import build, dictionary, read_trace, tables_at, world_of, worlds
 from mqlab_spark.__main__ import main
-from mqlab_spark.auditing import NEEDED
+from mqlab_spark.auditing import audited
 from mqlab_spark.failing import NOT_DONE, SET_ASIDE
 from mqlab_spark.place import BUILDERS, Place
 from mqlab_spark.tables import ALL, ANSWERS, EVENTS
@@ -409,15 +409,8 @@ def test_each_kind_of_anomaly_is_found(trace_of: TraceOf) -> None:
     consume("k1", 1)
     consume("k5", 5)
     tell("broker-a", "MessageStored", "T", 0, 6, 600, 100, "k7")
-    made: dict[str, Any] = {EVENTS: trace_of(rows).cache()}
-    for table in ALL:
-        if table.name in NEEDED:
-            made[table.name] = table.make(made).cache()
-            # One after the other, as a build does: each join of a small table takes some 16 MB for itself.
-            made[table.name].count()
+    made = audited(trace_of(rows))
     found = {(row["anomaly"], row["msg_id"], row["before_msg_id"]) for row in made["anomalies"].collect()}
-    for frame in made.values():
-        frame.unpersist()
     assert found == {
         ("nonmonotonic send", "k3", "k4"),
         ("duplicate", "k5", "k5"),
@@ -436,10 +429,7 @@ def test_each_kind_of_anomaly_is_found(trace_of: TraceOf) -> None:
 def test_the_audit_finds_what_was_planted_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
     recipe = read_recipe(Path(__file__).parents[2] / "datasets" / "lost-orders.toml")
     card = make(recipe._replace(sizes={"two": Size(2, None)}), "two", tmp_path)
-    made: dict[str, Any] = {EVENTS: read_trace(spark, tmp_path).cache()}
-    for table in ALL:
-        if table.name in ("messages", "deliveries", "audit"):
-            made[table.name] = table.make(made)
+    made = audited(read_trace(spark, tmp_path))
     answers = []
     for row in made["audit"].collect():
         seed = int(world_of(row["world"]).seed)
