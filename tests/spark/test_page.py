@@ -73,7 +73,7 @@ def test_the_first_page_runs_as_it_stands(
             with redirect_stdout(io.StringIO()) as printed:
                 exec(compile(text, str(PAGE), "exec"), names)
             told = printed.getvalue()
-    assert compared > 9
+    assert compared == 9
 
 
 def tidy(text: str) -> list[str]:
@@ -82,6 +82,6 @@ def tidy(text: str) -> list[str]:
 
 
 def test_the_hadoop_that_the_page_names_is_the_one_that_pyspark_brings() -> None:
-    (named,) = re.findall(r"org\.apache\.hadoop:hadoop-aws:([\d.]+\d)", PAGE.read_text(encoding="utf-8"))
+    (named,) = set(re.findall(r"org\.apache\.hadoop:hadoop-aws:([\d.]+\d)", PAGE.read_text(encoding="utf-8")))
     (jar,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
     assert jar.stem == f"hadoop-client-api-{named}"
