@@ -6,6 +6,8 @@ import ast
 import hashlib
 from collections.abc import Iterator
 from functools import cache
+from importlib.abc import InspectLoader
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 
 from mqlab import __version__
@@ -23,41 +25,43 @@ def code_key(*modules: str) -> str:
     waiting, seen = list(modules), set(modules)
     while waiting:
         name = waiting.pop()
-        tree = _tree(name)
         if name.partition(".")[0] == OURS:
-            new = [found for found in _imported(tree) if found not in seen]
-            seen.update(new)
+            new = set(_imported(_tree(name))) - seen
+            seen |= new
             waiting += new
     for name in sorted(seen):
         digest.update(f"{name}\n{ast.dump(_tree(name))}\n".encode())
     return digest.hexdigest()
 
 
+class _WithoutTexts(ast.NodeTransformer):
+    """Takes out the texts that are no values: docstrings, and those behind constants."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if is_text else node
+
+
 @cache
-def _tree(module: str) -> ast.Module:
-    """A module's code without its texts that are no values: docstrings, and those behind constants."""
-    spec = find_spec(module)
-    assert spec is not None
-    assert spec.loader is not None
-    source = spec.loader.get_source(module)  # type: ignore[attr-defined]
-    tree = ast.parse(source or "")
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [each for each in body if not _is_text(each)]  # type: ignore[attr-defined]
+def _tree(module: str) -> ast.AST:
+    """A module's code."""
+    loader = _spec(module).loader
+    assert isinstance(loader, InspectLoader)
+    tree: ast.AST = _WithoutTexts().visit(ast.parse(loader.get_source(module) or ""))
     return tree
 
 
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+def _spec(module: str) -> ModuleSpec:
+    spec = find_spec(module)
+    assert spec is not None
+    return spec
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported(tree: ast.AST) -> Iterator[str]:
     """The modules of ours and of mqlab that are imported, those behind names of packages with them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in (OURS, WORLD):
             yield node.module
-            for name in node.names:
-                inner = f"{node.module}.{name.name}"
-                if find_spec(node.module).submodule_search_locations and find_spec(inner):  # type: ignore[union-attr]
-                    yield inner
+            if _spec(node.module).submodule_search_locations:
+                inner = (f"{node.module}.{name.name}" for name in node.names)
+                yield from (name for name in inner if find_spec(name))
