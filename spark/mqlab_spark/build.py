@@ -32,10 +32,10 @@ from mqlab_spark.contract import read_header
 from mqlab_spark.place import CATALOGUE, TABLES_VERSION, Place, saying_no_room
 from mqlab_spark.reading import events_at, table_at
 from mqlab_spark.schema import WORLD, trace_schema
-from mqlab_spark.storage import File, Folder, files_at
+from mqlab_spark.storage import File, Folder
 from mqlab_spark.tables import ALL, BRONZE, EVENTS, GOLD, SILVER, TRACES, Table
 from mqlab_spark.tables.table import TEXT, TRACE_COLUMNS
-from mqlab_spark.traces import row_of
+from mqlab_spark.traces import listed, row_of
 
 LAYERS = (BRONZE, SILVER, GOLD)
 LAYOUT = {"compression": "zstd", "parquet.page.row.count.limit": "2000"}
@@ -107,17 +107,6 @@ def _tasks_for(spark: SparkSession, trace_bytes: int) -> Iterator[None]:
     finally:
         for name, value in before.items():
             spark.conf.set(name, str(value))
-
-
-def listed(traces: str | Path) -> tuple[Folder, dict[str, File]]:
-    """Where the traces lie that are meant, and each of these files by its path below that."""
-    there, files = files_at(traces, ".parquet", ".jsonl")
-    return there, {file.path: file for file in files if not _is_hidden(file.path)}
-
-
-def _is_hidden(path: str) -> bool:
-    """Spark passes over such files, too: what is being written."""
-    return any(part.startswith(("_", ".")) for part in path.split("/"))
 
 
 class _Making:

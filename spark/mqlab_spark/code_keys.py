@@ -9,6 +9,7 @@ from functools import cache
 from importlib.abc import InspectLoader
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from zipimport import zipimporter
 
 from mqlab import __version__
 
@@ -46,7 +47,7 @@ class _WithoutTexts(ast.NodeTransformer):
 def _tree(module: str) -> ast.AST:
     """A module's code."""
     loader = _spec(module).loader
-    assert isinstance(loader, InspectLoader)
+    assert isinstance(loader, InspectLoader | zipimporter)
     tree: ast.AST = _WithoutTexts().visit(ast.parse(loader.get_source(module) or ""))
     return tree
 

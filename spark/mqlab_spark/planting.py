@@ -31,7 +31,7 @@ from mqlab.trace.record import KIND, NODE, TS_US
 from mqlab.trace.recorded import check_whole, read_json_lines, read_parquet
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
 from mqlab.views.journey import CONSUMED
-from mqlab_spark.traces import TraceFile, trace_files
+from mqlab_spark.traces import TraceFile, listed, trace_files
 
 ACKNOWLEDGED_ONLY = "acknowledged, never stored"
 CONSUMED_ONLY = "consumed, never stored"
@@ -460,24 +460,29 @@ def plant(traces: str | Path, out: str | Path, *, seed: int = 0, each: int = 3) 
     place = Path(out)
     if place.exists() and any(place.iterdir()):
         raise LearnerError(f"there is something in {out} already", "name a directory that is new, or empty")
-    files = trace_files({file: check_whole(file) for file in _files(Path(traces))})
+    there, found = listed(traces)
+    if not found:
+        raise LearnerError(f"there is no trace at {traces}", "write one: mqlab trace SCENARIO --out trace.parquet")
+    if not there.is_local:
+        raise LearnerError(f"{traces} is not on this machine", "copy the traces here, and plant in the copies")
+    files = trace_files({Path(there.at(file)): check_whole(there.at(file)) for file in found})
     choices = Choices(seed)
     worlds = _Worlds(files, choices)
     planted: dict[str, list[tuple[str, Found]]] = {kind: [] for kind in (A_CLOCK, *KINDS)}
     for _ in range(each if len(files) > 1 else 0):
         for world in worlds.in_some_order(A_CLOCK):
-            found = _wrong_clock(world, choices)
-            if found:
+            things = _wrong_clock(world, choices)
+            if things:
                 worlds.keep(world)
-                planted[A_CLOCK] += ((world.file.world, thing) for thing in found)
+                planted[A_CLOCK] += ((world.file.world, thing) for thing in things)
                 break
     for kind, plan_of in KINDS.items():
         for _ in range(each):
             for world in worlds.in_some_order(kind):
-                found = _planted(world, plan_of, choices, kind)
-                if found:
+                things = _planted(world, plan_of, choices, kind)
+                if things:
                     worlds.keep(world)
-                    planted[kind] += ((world.file.world, thing) for thing in found)
+                    planted[kind] += ((world.file.world, thing) for thing in things)
                     break
             else:
                 break
@@ -493,17 +498,6 @@ def plant(traces: str | Path, out: str | Path, *, seed: int = 0, each: int = 3) 
     card = _card(Path(traces), seed, planted, hashes)
     (place / CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
     return card
-
-
-def _files(traces: Path) -> list[Path]:
-    """The traces that are meant; LearnerError if there is none."""
-    if traces.is_dir():
-        found = sorted(file for ending in ("parquet", "jsonl") for file in traces.rglob(f"*.{ending}"))
-    else:
-        found = sorted(traces.parent.glob(traces.name))
-    if not found:
-        raise LearnerError(f"there is no trace at {traces}", "write one: mqlab trace SCENARIO --out trace.parquet")
-    return found
 
 
 def _planted(world: World, plan_of: Callable[[World, Call], Plan | None], choices: Choices, kind: str) -> list[Found]:

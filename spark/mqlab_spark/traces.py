@@ -18,6 +18,7 @@ from mqlab.data_sets.named_worlds import NAME, TRACE_HASH
 from mqlab.errors import LearnerError
 from mqlab.trace.recorded import check_whole, read_header
 from mqlab_spark.schema import WORLD, trace_schema
+from mqlab_spark.storage import File, Folder, files_at
 
 PATH = "_path"
 
@@ -72,6 +73,17 @@ def _local_files(path: str) -> list[str]:
     if len({Path(file).suffix == ".jsonl" for file in found}) > 1:
         raise LearnerError(f"{path} holds both JSON lines and Parquet", "name one of them, like 'traces/*.parquet'")
     return found
+
+
+def listed(traces: str | Path) -> tuple[Folder, dict[str, File]]:
+    """Where the traces lie that are meant, and each of these files by its path below that."""
+    there, files = files_at(traces, ".parquet", ".jsonl")
+    return there, {file.path: file for file in files if not _is_hidden(file.path)}
+
+
+def _is_hidden(path: str) -> bool:
+    """Spark passes over such files, too: what is being written."""
+    return any(part.startswith(("_", ".")) for part in path.split("/"))
 
 
 def trace_files(headers: Mapping[Path, Mapping[str, Any]]) -> list[TraceFile]:

@@ -54,6 +54,24 @@ def passed_over(events: DataFrame) -> DataFrame:
 
 
 def _query(tables: Tables) -> DataFrame:
+    again = F.coalesce("successes", F.lit(0)) > 1
+    fault = last_fault(
+        F.array("broker", "producer", "consumer", "last_consumer"),
+        F.when(again, F.col("last_done_us")).otherwise(F.col("proof_us")),
+    )
+    judged = _what_is_known(tables).withColumn("verdict", _verdict()).select("*", "verdict.*")
+    return judged.withColumn("last", F.when(again | (F.col("status") != CONSUMED), fault)).select(
+        WORLD, "group", "topic", "msg_id", "broker", "queue_id", "queue_offset", "acknowledged_us", "status", "proof",
+        "proof_us",
+        F.coalesce("calls", F.lit(0)).cast("bigint").alias("calls"),
+        F.greatest(F.coalesce("successes", F.lit(0)) - 1, F.lit(0)).cast("bigint").alias("duplicates"),
+        _why_again().alias("duplicate_reason"),
+        F.col("last.fault").alias("fault"), F.col("last.fault_us").alias("fault_us"),
+    )  # fmt: skip
+
+
+def _what_is_known(tables: Tables) -> DataFrame:
+    """The rows of `expected`, with all that the trace says of each of them."""
     events = tables[EVENTS]
     copies = surviving(events)
     parked = (
@@ -61,7 +79,7 @@ def _query(tables: Tables) -> DataFrame:
         .groupBy(*MESSAGE)
         .agg(F.sum("left").alias("parked"), F.max("torn_us").alias("parked_torn_us"))
     )
-    rows = (
+    return (
         expected(tables)
         .join(tables["deliveries"], [*MESSAGE, "group"], "left")
         .join(copies, [*MESSAGE, "topic"], "left")
@@ -76,85 +94,65 @@ def _query(tables: Tables) -> DataFrame:
         .join(_pulled_by_hand(tables), [*PLACE, "group"], "left")
         .join(faults_of_worlds(events), WORLD, "left")
     )
+
+
+def _verdict() -> Column:
+    """What became of a message in a group, by the first case that it is: `status`, `proof`, and when that happened."""
     never_got = F.col("first_us").isNull() & F.col("consumed_us").isNull()
     passed = never_got & (F.col("committed_offset") > F.col("queue_offset"))
     gone = never_got & (F.coalesce("left", F.lit(0)) == 0)
+    on_slave = gone & (F.coalesce("on_slaves", F.lit(0)) > 0)
     # A commit that was torn away leaves a half message as it was, and its broker asks again.
-    is_half = gone & F.col("hidden_us").isNotNull() & (F.col("on_slaves").isNull() | (F.col("on_slaves") == 0))
-    rolled_back = is_half & (F.col("commits") == 0) & F.col("rolled_back_us").isNotNull()
-    put_aside = is_half & (F.col("commits") == 0) & F.col("put_aside_us").isNotNull()
-    waits_for_its_end = is_half & (F.col("halves") > 0)
-    on_slave = gone & (F.col("on_slaves") > 0)
+    is_half = gone & F.col("hidden_us").isNotNull() & ~on_slave
     is_parked = gone & F.col("left").isNull() & (F.coalesce("parked", F.lit(0)) > 0)
     torn_us = F.coalesce("torn_us", "halves_torn_us", "parked_torn_us")
-    # Of a condition it is told where messages were held back; of tags the queue entry has the code.
+    wants_tags = F.size("narrow") > 0
+    not_wanted = _why_not_wanted(wants_tags)
+    cases: tuple[tuple[Column, str, Column | str, Column | str], ...] = (
+        (F.col("consumed_us").isNotNull(), CONSUMED, "the listener was done with it", "consumed_us"),
+        (F.col("dead_us").isNotNull(), DEAD, "it became a dead letter", "dead_us"),
+        (F.col("last_back_us").isNotNull(), IN_RETRY, "it was given back", "last_back_us"),
+        (is_half & (F.col("commits") == 0) & F.col("rolled_back_us").isNotNull(), ROLLED_BACK,
+         "its producer rolled the transaction back", "rolled_back_us"),
+        (is_half & (F.col("commits") == 0) & F.col("put_aside_us").isNotNull(), PUT_ASIDE,
+         "its broker gave the transaction up", "put_aside_us"),
+        (is_half & (F.col("halves") > 0), HALF,
+         "it is a half message, and nobody has ended the transaction", "hidden_us"),
+        (on_slave, ON_SLAVE, "its master lost it, and a slave has a copy", F.coalesce(torn_us, "acknowledged_us")),
+        (is_parked, WAITING, "it is parked until it is due", "acknowledged_us"),
+        (gone & torn_us.isNotNull(), LOST, CUT_OFF, torn_us),
+        (gone, LOST, NEVER_STORED, "acknowledged_us"),
+        (passed & F.col("by_hand"), PULLED,
+         "a pull brought it, and the group has no listener that tells more", "committed_us"),
+        (passed & not_wanted.isNotNull(), FILTERED, not_wanted, "committed_us"),
+        (passed & F.col("by_sql"), LOST, NOT_HELD_BACK, "committed_us"),
+        (passed & wants_tags & F.col("tags").isNotNull(), LOST, ITS_TAG_FITS, "committed_us"),
+        (passed, LOST, BEHIND_IT, "committed_us"),
+        (never_got, WAITING, "it is in its queue", "stored_us"),
+        (F.lit(True), WAITING, "a listener got it and has not ended", F.coalesce("first_us", "stored_us")),
+    )  # fmt: skip
+    return F.coalesce(*(
+        F.when(case, F.struct(
+            F.lit(status).alias("status"),
+            (F.lit(proof) if isinstance(proof, str) else proof).alias("proof"),
+            (F.col(us) if isinstance(us, str) else us).alias("proof_us"),
+        ))
+        for case, status, proof, us in cases
+    ))  # fmt: skip
+
+
+def _why_not_wanted(wants_tags: Column) -> Column:
+    """What shows that the group does not want the message; null: nothing does.
+
+    Of a condition it is told where messages were held back; of tags the queue entry has the code.
+    """
     fits = F.forall("narrow", lambda codes: F.coalesce(F.arrays_overlap(codes, "tags"), F.lit(False)))
-    not_wanted = (
+    return (
         F.when(F.col("by_sql"), F.when(F.col("held_back"), "the broker held it back, by the group's condition"))
         .when(F.col("popped_away"), "a consumer dropped it: its tag only has the code of a wanted one")
         .when(~fits & F.col("tags").isNotNull(), "its tag is none of those that the group wants")
-        .when((F.size("narrow") > 0) & F.col("dropped"), "consumers dropped what only has the code of a wanted tag")
+        .when(wants_tags & F.col("dropped"), "consumers dropped what only has the code of a wanted tag")
     )
-    status = (
-        F.when(F.col("consumed_us").isNotNull(), CONSUMED)
-        .when(F.col("dead_us").isNotNull(), DEAD)
-        .when(F.col("last_back_us").isNotNull(), IN_RETRY)
-        .when(rolled_back, ROLLED_BACK)
-        .when(put_aside, PUT_ASIDE)
-        .when(waits_for_its_end, HALF)
-        .when(on_slave, ON_SLAVE)
-        .when(is_parked, WAITING)
-        .when(gone, LOST)
-        .when(passed & F.col("by_hand"), PULLED)
-        .when(passed & not_wanted.isNull(), LOST)
-        .when(passed, FILTERED)
-        .otherwise(WAITING)
-    )
-    proof = (
-        F.when(F.col("consumed_us").isNotNull(), "the listener was done with it")
-        .when(F.col("dead_us").isNotNull(), "it became a dead letter")
-        .when(F.col("last_back_us").isNotNull(), "it was given back")
-        .when(rolled_back, "its producer rolled the transaction back")
-        .when(put_aside, "its broker gave the transaction up")
-        .when(waits_for_its_end, "it is a half message, and nobody has ended the transaction")
-        .when(on_slave, "its master lost it, and a slave has a copy")
-        .when(is_parked, "it is parked until it is due")
-        .when(gone & torn_us.isNotNull(), CUT_OFF)
-        .when(gone, NEVER_STORED)
-        .when(passed & F.col("by_hand"), "a pull brought it, and the group has no listener that tells more")
-        .when(passed & not_wanted.isNotNull(), not_wanted)
-        .when(passed & F.col("by_sql"), NOT_HELD_BACK)
-        .when(passed & (F.size("narrow") > 0) & F.col("tags").isNotNull(), ITS_TAG_FITS)
-        .when(passed, BEHIND_IT)
-        .when(never_got, "it is in its queue")
-        .otherwise("a listener got it and has not ended")
-    )
-    proof_us = (
-        F.when(rolled_back, F.col("rolled_back_us"))
-        .when(put_aside, F.col("put_aside_us"))
-        .when(waits_for_its_end, F.col("hidden_us"))
-        .when(gone, F.coalesce(F.when(~is_parked, torn_us), "acknowledged_us"))
-        .when(passed, F.col("committed_us"))
-        .otherwise(F.coalesce("consumed_us", "dead_us", "last_back_us", "first_us", "stored_us"))
-    )
-    again = F.coalesce("successes", F.lit(0)) > 1
-    fault = last_fault(
-        F.array("broker", "producer", "consumer", "last_consumer"),
-        F.when(again, F.col("last_done_us")).otherwise(F.col("proof_us")),
-    )
-    found = rows.withColumns(
-        {
-            "status": status, "proof": proof, "proof_us": proof_us,
-            "calls": F.coalesce("calls", F.lit(0)).cast("bigint"),
-            "duplicates": F.greatest(F.coalesce("successes", F.lit(0)) - 1, F.lit(0)).cast("bigint"),
-            "duplicate_reason": _why_again(),
-        }
-    )  # fmt: skip
-    return found.withColumn("last", F.when(again | (F.col("status") != CONSUMED), fault)).select(
-        WORLD, "group", "topic", "msg_id", "broker", "queue_id", "queue_offset", "acknowledged_us", "status", "proof",
-        "proof_us", "calls", "duplicates", "duplicate_reason", F.col("last.fault").alias("fault"),
-        F.col("last.fault_us").alias("fault_us"),
-    )  # fmt: skip
 
 
 def _why_again() -> Column:

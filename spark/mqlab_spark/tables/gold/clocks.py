@@ -6,8 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.silver.requests import REQUESTS
-from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, TRUTH, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import GOLD, TEXT, TRUTH, WHOLE, Table, Tables, shared
 
 PAIR = [WORLD, "node", "other"]
 
@@ -57,11 +56,6 @@ def both_ways(clocks: DataFrame) -> DataFrame:
     ahead = wrong.select(WORLD, F.col("other").alias("node"), F.col("node").alias("other"),
                          F.col("offset_us").alias("ahead_us"), "uncertainty_us")  # fmt: skip
     return ahead.unionByName(wrong.select(*PAIR, (-F.col("offset_us")).alias("ahead_us"), "uncertainty_us"))
-
-
-def clock_offsets(events: DataFrame) -> DataFrame:
-    """`both_ways` of the clocks of a trace."""
-    return both_ways(CLOCKS.make({"requests": REQUESTS.make({EVENTS: events})}))
 
 
 CLOCKS = Table(
