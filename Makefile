@@ -114,7 +114,7 @@ spark-cluster-test: all-sets ## the Spark jobs on a cluster of this machine: a m
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/cluster
 
 .PHONY: storage-test
-storage-test: all-sets $(STAMPS)/storage $(CACHE)/jars/.stamp ## traces and tables on HDFS and on S3, of which this machine runs servers (needs Maven)
+storage-test: all-sets $(STAMPS)/storage $(CACHE)/jars/.stamp ## traces and tables on HDFS and on S3, of which this machine runs servers; asks Maven for what pages name
 	@$(MAKE) VENV=$(S3_VENV) $(S3_VENV)/.stamps/s3-server
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/storage
 
@@ -186,7 +186,7 @@ wheels: fast ## build mqlab's source distribution and its wheels for this machin
 	MQLAB_BUILD=compiled $(PY) -m hatchling build --directory out/wheels --target wheel
 
 .PHONY: pip-test
-pip-test: wheels all-sets ## install out/wheels into empty environments, and use the labs, marking and Spark there; ask Maven for what pages name
+pip-test: wheels all-sets ## install out/wheels into empty environments, and use the labs, marking and Spark there
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/pip
 
 # A compiled message refuses by itself what this test hands to the store.

@@ -7,11 +7,13 @@ What one directory alone needs stands in its own conftest.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from mqlab import ConsumeConcurrentlyStatus, DefaultMQProducer, DefaultMQPushConsumer, Lab, Message, scenarios
 from mqlab.client import SendResult
 from mqlab.trace.catalogue import CATALOGUE
+from mqlab.trace.recorder import ParquetRecorder
 
 
 def shop(
@@ -88,3 +90,11 @@ def events_in(rows: Iterable[tuple[Any, ...]], kind: str) -> list[dict[str, Any]
 def played(name: str, seconds: float = 0, *, seed: int = 7, **parameters: Any) -> Lab:
     """The world of a scenario with these parameters, so many seconds after it was built."""
     return scenarios.get(name).build(seed, parameters=parameters).run_for(seconds=seconds)
+
+
+def one_trace(place: Path) -> Path:
+    """A directory, in which the trace of one world is recorded: async-send with seed 3."""
+    with ParquetRecorder(place / "a.parquet") as recorder:
+        for row in scenarios.get("async-send").play(3).history.rows():
+            recorder(row)
+    return place

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mqlab import scenarios
-from mqlab.trace.recorder import ParquetRecorder
 from mqlab_spark.archive import write_archive
 from mqlab_spark.local_cluster import LocalCluster
+from tests.worlds import one_trace
 
 
 @pytest.fixture(scope="session")
@@ -31,8 +30,4 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the trace of one world, async-send with seed 3."""
-    place = tmp_path_factory.mktemp("traces")
-    with ParquetRecorder(place / "a.parquet") as recorder:
-        for row in scenarios.get("async-send").play(3).history.rows():
-            recorder(row)
-    return place
+    return one_trace(tmp_path_factory.mktemp("traces"))

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mqlab import scenarios
-from mqlab.trace.recorder import ParquetRecorder
 from tests.storage import servers
+from tests.worlds import one_trace
 
 
 @pytest.fixture(scope="session")
@@ -34,8 +33,4 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
 @pytest.fixture(scope="session")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the trace of one world, async-send with seed 3."""
-    place = tmp_path_factory.mktemp("traces")
-    with ParquetRecorder(place / "a.parquet") as recorder:
-        for row in scenarios.get("async-send").play(3).history.rows():
-            recorder(row)
-    return place
+    return one_trace(tmp_path_factory.mktemp("traces"))
