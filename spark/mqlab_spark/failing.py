@@ -37,7 +37,7 @@ _IN_JAVA = re.compile(r"An error occurred while calling [^\n]*\n: (.*)", re.DOTA
 _CLASS = re.compile(r"^(?:[\w$]+\.)+[\w$]+: ")
 _STATE = re.compile(r"\.? +SQLSTATE: \w+$")
 _CAUSE = "Caused by: "
-_OF_SEVERAL, _FAILED_READ = "MULTIPLE_FAILURES", "Encountered error while reading file"
+_UNREAD = re.compile(r"\[FAILED_READ_FILE[^\n]*")
 _JAVA_STACK = "\n\nJVM stacktrace:\n"
 
 
@@ -95,11 +95,11 @@ def one_line(problem: BaseException) -> str:
         plain = " ".join(_STATE.sub("", line.strip()) for line in text.splitlines() if line.strip())
         return plain if isinstance(problem, REFUSED) and plain else f"{type(problem).__name__}: {plain}"
     lines = java[1].splitlines()
-    # Of several stages that failed at once Spark tells how many, and only the stack says what happened.
-    told = [line for line in lines if _OF_SEVERAL not in line]
-    lines = [next((line for line in told if _FAILED_READ in line), lines[0]), *lines]
+    # Of several stages that failed at once the first line says how many, and only the stacks say at which file.
+    unread = _UNREAD.search(java[1])
+    first = unread[0] if unread else lines[0]
     causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
-    return ", caused by ".join(_STATE.sub("", _CLASS.sub("", line)) for line in [lines[0], *causes[-1:]])
+    return ", caused by ".join(_STATE.sub("", _CLASS.sub("", line)) for line in [first, *causes[-1:]])
 
 
 def _failed(problem: BaseException, log: Path, status: int) -> int:

@@ -112,7 +112,7 @@ def test_a_damaged_page_is_named_with_its_file_and_what_caused_it(
     damage(traces / "a.parquet", "ts_us")
     assert main(["latency", str(traces / "a.parquet")]) == NOT_DONE
     line, stack = said_in_one_line(capsys.readouterr().err)
-    assert re.search(r"Encountered error while reading file .*/a\.parquet", line)
+    assert re.search(r"Encountered error while reading file .*/a\.parquet, caused by ", line)
     assert "java.lang" not in line
     assert "Caused by: " in stack
 
