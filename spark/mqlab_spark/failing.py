@@ -36,7 +36,9 @@ REFUSED = (PySparkException, Py4JError, ArrowException, OSError)
 _IN_JAVA = re.compile(r"An error occurred while calling [^\n]*\n: (.*)", re.DOTALL)
 _CLASS = re.compile(r"^(?:[\w$]+\.)+[\w$]+: ")
 _STATE = re.compile(r"\.? +SQLSTATE: \w+$")
-_CAUSE = "Caused by: "
+_CAUSE, _SEEN = "Caused by: ", "[CIRCULAR REFERENCE"
+"""How Java's stacks say what caused something, and that this stands further up already."""
+
 _UNREAD = re.compile(r"\[FAILED_READ_FILE[^\n]*")
 _JAVA_STACK = "\n\nJVM stacktrace:\n"
 
@@ -98,7 +100,7 @@ def one_line(problem: BaseException) -> str:
     # Of several stages that failed at once the first line says how many, and only the stacks say at which file.
     unread = _UNREAD.search(java[1])
     first = unread[0] if unread else lines[0]
-    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE) and _SEEN not in line]
     return ", caused by ".join(_STATE.sub("", _CLASS.sub("", line)) for line in [first, *causes[-1:]])
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from mqlab.errors import LearnerError
 from mqlab.trace.recorder import ParquetRecorder
 from mqlab_spark.__main__ import main
-from mqlab_spark.failing import INTERRUPTED, NOT_DONE, UNEXPECTED, guarded
+from mqlab_spark.failing import INTERRUPTED, NOT_DONE, UNEXPECTED, guarded, one_line
 from mqlab_spark.place import Place
 from mqlab_spark.tables import TABLES
 
@@ -115,6 +115,25 @@ def test_a_damaged_page_is_named_with_its_file_and_what_caused_it(
     assert re.search(r"Encountered error while reading file .*/a\.parquet, caused by ", line)
     assert "java.lang" not in line
     assert "Caused by: " in stack
+
+
+def test_of_several_stages_that_failed_at_once_the_file_and_what_caused_it_are_named() -> None:
+    """As Spark tells it: the exception of one stage, that of the other one below it, and each of the first again."""
+    unread = (
+        "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file a.parquet."
+    )
+    told = OSError(
+        "An error occurred while calling o7.collectToPython.\n"
+        ": org.apache.spark.SparkException: [STAGE_MATERIALIZATION_MULTIPLE_FAILURES] Multiple failures (2) in stage "
+        "materialization:  SQLSTATE: XXKST\n\tat org.apache.spark.sql.Adaptive.run(Adaptive.scala:7)\n"
+        f"\tSuppressed: {unread}  SQLSTATE: KD001\n\t\tat org.apache.spark.Scan.next(Scan.scala:3)\n"
+        f"Caused by: {unread}  SQLSTATE: KD001\n\tat org.apache.spark.Scan.next(Scan.scala:3)\n"
+        "Caused by: java.io.IOException: the page is damaged\n\tat Page.read(Page.java:1)\n"
+        f"Caused by: [CIRCULAR REFERENCE: {unread}  SQLSTATE: KD001]\n"
+    )
+    assert one_line(told) == (
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file a.parquet, caused by the page is damaged"
+    )
 
 
 def test_a_column_of_another_type_is_named(
