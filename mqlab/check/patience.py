@@ -1,7 +1,8 @@
 """A limit for code that does not come to an end: somebody's own loop, inside a world or outside of one.
 
 No slice ends in such a loop, so no clock of a world helps. A second thread looks at the processor time of the process,
-not at the real clock: a slow machine, or one that was busy with other things, breaks nothing off.
+not at the real clock: a slow machine, or one that was busy with other things, breaks nothing off. What a judge does
+for itself, `not_counted`, is not the student's either.
 
 A browser's Python has no second thread. There each loop of a student's code looks at the clock itself whenever it goes
 back to its beginning; the loops of libraries, and mqlab's own, do not, so they cost nothing.
@@ -12,7 +13,8 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import CodeType, TracebackType
 from typing import Any, Self
 
@@ -41,6 +43,33 @@ class CodeIsGone(MqlabError):
     """A student's code can't be asked any more, and the text says why: its process has ended, or was broken off."""
 
 
+class _JudgesOwn:
+    """The processor time that judges spend for themselves."""
+
+    def __init__(self) -> None:
+        self._spent_s = 0.0
+        self._since_s: float | None = None
+
+    def counted_s(self) -> float:
+        """The processor time of this process without it: it stands still while a judge is at work."""
+        since_s = self._since_s
+        return (time.process_time() if since_s is None else since_s) - self._spent_s
+
+    @contextmanager
+    def not_counted(self) -> Iterator[None]:
+        """What is done inside is the judge's own work, as playing the worlds of its question: no patience is spent."""
+        self._since_s = since_s = time.process_time()
+        try:
+            yield
+        finally:
+            self._spent_s += time.process_time() - since_s
+            self._since_s = None
+
+
+_own = _JudgesOwn()
+not_counted = _own.not_counted
+
+
 class _WatchingThread:
     """Raises EndlessLoop inside, again and again, once the processor time is used up."""
 
@@ -54,13 +83,13 @@ class _WatchingThread:
         self._over = threading.Event()
         self._raising = threading.RLock()
         self._who = threading.get_ident()
-        watch = threading.Thread(target=self._watch, args=(time.process_time() + self._limit_s,), daemon=True)
+        watch = threading.Thread(target=self._watch, args=(_own.counted_s() + self._limit_s,), daemon=True)
         watch.start()
         return self
 
     def _watch(self, end_s: float) -> None:
         while not self._over.wait(_LOOK_S):
-            if time.process_time() >= end_s:
+            if _own.counted_s() >= end_s:
                 with self._raising:
                     if not self._over.is_set():
                         self.ran_out = True
@@ -83,7 +112,7 @@ class _WatchedLoops:
         self.ran_out = False
 
     def __enter__(self) -> Self:
-        self._end_s = time.process_time() + self._limit_s
+        self._end_s = _own.counted_s() + self._limit_s
         watch: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
         watch.use_tool_id(watch.DEBUGGER_ID, _TOOL)
         watch.register_callback(watch.DEBUGGER_ID, watch.events.JUMP, self._jumped)
@@ -94,7 +123,7 @@ class _WatchedLoops:
     def _jumped(self, code: CodeType, _from: int, _to: int) -> Any:
         if code.co_filename.startswith(_INSTALLED):
             return self._monitoring.DISABLE
-        if time.process_time() >= self._end_s:
+        if _own.counted_s() >= self._end_s:
             self.ran_out = True
             raise EndlessLoop
         return None

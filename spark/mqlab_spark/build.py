@@ -208,13 +208,14 @@ class _Making:
             return hashlib.blake2b(f"{size}".encode() + stream.read(), digest_size=8).hexdigest()
 
     def _new(self) -> list[str]:
-        """The files that are in no batch; all, when there would be too many batches."""
-        batches = self.batches
-        if len(batches) >= MOST_BATCHES:
-            self._members.clear()
-            batches = []
+        """The files that are in no batch; all, where these would make too many batches."""
+        good, batches = list(self.good), self.batches
         known = {file for batch in batches for file in self._members[batch]}
-        return [file for file in self.good if file not in known]
+        new = [file for file in good if file not in known]
+        if new and len(batches) >= MOST_BATCHES:
+            self._members.clear()
+            return good
+        return new
 
     def _write_batch(self, files: list[str]) -> None:
         states = "".join(f"{file}|{self.files[file]['state']}\n" for file in files)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 
-from mqlab.check.patience import EndlessLoop, Patience
+from mqlab.check.patience import EndlessLoop, Patience, not_counted
 
 
 class ReachedJustNow(threading.Event):
@@ -26,3 +27,22 @@ def test_a_limit_that_is_reached_while_the_code_ends_leaves_no_watch_behind() ->
         patience._over = ReachedJustNow()
     assert patience._over.is_set()
     ended.set()
+
+
+def compute_for(seconds: float) -> None:
+    end_s = time.process_time() + seconds
+    while time.process_time() < end_s:
+        pass
+
+
+def test_what_a_judge_does_for_itself_is_not_counted_and_what_comes_behind_it_is() -> None:
+    seen = []
+    try:
+        with Patience(0.3):
+            with not_counted():
+                compute_for(0.9)
+            seen.append("judged")
+            compute_for(30)
+    except EndlessLoop:
+        seen.append("broken off")
+    assert seen == ["judged", "broken off"]

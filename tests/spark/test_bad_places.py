@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from mqlab.errors import LearnerError
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
-from mqlab_spark import tables_at
+from mqlab_spark import bronze, tables_at
 from mqlab_spark.build import build
 from mqlab_spark.place import TABLES_VERSION, Place
 from mqlab_spark.tables import TABLES
@@ -207,3 +207,22 @@ def test_a_new_trace_costs_its_own_share_and_a_changed_one_is_read_again(
     (traces / "a.parquet").unlink()
     assert not paths()["events"] & first["events"]
     assert worlds_there() == ["b.parquet"]
+
+
+@pytest.mark.slow
+def test_many_groups_of_files_make_one_file_of_a_small_kind_and_many_batches_become_one(
+    spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bronze, "MOST_GROUP_BYTES", 1)
+    monkeypatch.setattr(sys.modules["mqlab_spark.build"], "MOST_BATCHES", 1)
+    out = tmp_path / "out"
+    build(spark, traces, out)
+    for number, name in enumerate(("b", "c")):
+        with ParquetRecorder(traces / f"{name}.parquet") as recorder:
+            recorder((number, *STORED[1:]))
+    place = build(spark, traces, out)
+    assert [len(entry.paths) for entry in place.entries().values()] == [1] * len(NEW)
+    parts = [path.relative_to(out / place.entries()["events"].paths[0]) for path in out.rglob("kind=*/*")]
+    assert [part.as_posix() for part in parts] == ["kind=MessageStored/part-all.parquet"]
+    stored = tables_at(spark, out)["events"].select("world", "slice").orderBy("world").collect()
+    assert [tuple(row) for row in stored] == [("a.parquet", 3), ("b.parquet", 0), ("c.parquet", 1)]
