@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from types import CoroutineType
 from typing import Any
 
@@ -48,13 +48,19 @@ class ToBeAwaited:
         self._coroutine.close()
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A function of the student's. Two of them are equal when the function is one: a judge may keep what it gave."""
+
+    answer: Callable[..., Any]
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return plain(self.answer(*given, **named))
+
+
 def taken(answer: Any) -> Any:
     """The answer as a judge gets it: what a function gives comes as `plain` makes it. A class is handed on as it is."""
-    return answer if isinstance(answer, type) or not callable(answer) else partial(_asked, answer)
-
-
-def _asked(answer: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
-    return plain(answer(*given, **named))
+    return answer if isinstance(answer, type) or not callable(answer) else _Taken(answer)
 
 
 def is_number(value: Any) -> bool:

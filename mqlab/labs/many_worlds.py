@@ -62,7 +62,7 @@ class ManyWorlds(Generic[Truth]):
 
         `columns` are those that the answer must have.
         """
-        if answer is not self._answer or seed not in self._left:
+        if answer != self._answer or seed not in self._left:
             self._answer, self._left = answer, {}
             self._left = self._run(answer, (seed - 1) // WORLDS_IN_ONE_JOB, columns)
         return self._left.pop(seed)

@@ -75,6 +75,20 @@ def test_the_reference_solution_passes(source: Path) -> None:
         assert verdict.passed, verdict
 
 
+@pytest.mark.slow
+def test_one_job_of_spark_answers_for_all_of_its_worlds(small_jobs: None) -> None:
+    asked = []
+
+    def nobody(trace: Any) -> Any:
+        asked.append(trace)
+        return trace.where("false").select("world", "msg_id")
+
+    verdict = find_check("23/never-packed").play(nobody, seeds=range(1, 11))
+    assert verdict.tried == 10
+    assert verdict.failed > 0
+    assert len(asked) == 2, "one trace without rows, and one of all worlds"
+
+
 def test_the_stub_is_not_solved_yet(source: Path) -> None:
     for name, answers in unsolved_answers(read_lab(source)).items():
         assert find_check(name).play(*answers).state == "not solved yet"
