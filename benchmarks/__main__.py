@@ -104,11 +104,11 @@ def main(arguments: list[str]) -> int:
         help="where the data sets steady-1M, ... are, or are made, and their tables (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--linked", action="store_true", help="make a data set that is missing of the smaller one, ten times over"
+        "--copied", action="store_true", help="make a data set that is missing of the smaller one, ten times over"
     )
     options = parser.parse_args(arguments)
     sizes = [size for size in SIZES if size in {SIZES[0], *(options.events or SIZES)}]
-    wanted = Wanted(sizes, options.data, options.linked)
+    wanted = Wanted(sizes, options.data, options.copied)
     unknown = [area for area in options.areas if area not in {**AREAS, **LONG}]
     if unknown:
         parser.error(f"there is no area {unknown[0]!r}: choose from {', '.join([*AREAS, *LONG])}")

@@ -8,6 +8,9 @@ import duckdb
 
 from benchmarks.spark_data import Wanted
 from benchmarks.spark_questions import compare, sql_of
+from mqlab.trace.recorder import ParquetRecorder
+from mqlab_spark.contract import read_events, read_header
+from mqlab_spark.storage import folder
 from mqlab_spark.tables import ALL, ANSWERS
 from mqlab_spark.tables.gold.pop import POP_OUTCOMES
 from mqlab_spark.world_source import events_schema
@@ -15,6 +18,8 @@ from mqlab_spark.world_source import events_schema
 SQL_TYPES = {
     "bigint": "BIGINT", "string": "VARCHAR", "double": "DOUBLE", "boolean": "BOOLEAN", "array<string>": "VARCHAR[]",
 }  # fmt: skip
+
+STORED = (3, 0, 8_499_000, "broker-a", "send", -1, -1, "MessageStored", "T", 0, 0, 0, 100, "M0")
 
 
 def test_every_question_has_an_answer_in_sql_with_its_columns_and_types() -> None:
@@ -53,9 +58,16 @@ def test_a_data_set_that_is_there_is_not_made_again(tmp_path: Path) -> None:
 def test_a_larger_data_set_can_be_the_smaller_one_ten_times(tmp_path: Path) -> None:
     smaller = tmp_path / "steady-1M"
     smaller.mkdir()
-    for name in ("card.json", "seed-0.parquet", "seed-1.parquet"):
-        (smaller / name).write_text(name)
-    linked = Wanted(directory=tmp_path, linked=True).traces("10M")
-    assert linked == Wanted(directory=tmp_path, linked=True).traces("10M")
-    assert len(list(linked.glob("*.parquet"))) == 20
-    assert (linked / "9-seed-1.parquet").read_text() == "seed-1.parquet"
+    (smaller / "card.json").write_text("{}")
+    for seed in range(2):
+        about = {"world": f"steady-{seed}", "trace_hash": f"hash-{seed}", "seed": str(seed)}
+        with ParquetRecorder(smaller / f"seed-{seed}.parquet", about) as recorder:
+            recorder(STORED)
+    copied = Wanted(directory=tmp_path, copied=True).traces("10M")
+    assert copied == Wanted(directory=tmp_path, copied=True).traces("10M")
+    here = folder(str(copied))
+    assert len(list(copied.iterdir())) == 20
+    about = read_header(here, "9-seed-1.parquet")["metadata"]
+    assert (about["world"], about["trace_hash"], about["seed"]) == ("9-steady-1", "9-hash-1", "1")
+    (events,) = read_events(here, "9-seed-1.parquet")
+    assert events.tables["MessageStored"].num_rows == 1
