@@ -18,11 +18,12 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 from mqlab.data_sets import CARD
 from mqlab_spark import jobs, read_trace, session
 from mqlab_spark.auditing import ORPHANS, audited, verdicts
-from mqlab_spark.build import build, tell, tell_traces
+from mqlab_spark.build import build, is_little, tell, tell_traces
 from mqlab_spark.failing import FINE, SET_ASIDE, STATUSES, guarded, interrupt_at_once
 from mqlab_spark.planting import plant
 from mqlab_spark.progress import steps_bar
 from mqlab_spark.tables import ALL
+from mqlab_spark.traces import listed
 
 MOST_ROWS = 1_000
 
@@ -37,7 +38,9 @@ def _run(options: argparse.Namespace, errors: Path) -> int:
     if command is _plant:
         _plant(options)
         return FINE
-    spark = session("mqlab-spark", options.master, errors=errors)
+    _, traces = listed(options.trace)
+    little = is_little(sum(file.size for file in traces.values()))
+    spark = session("mqlab-spark", options.master, short=little, errors=errors)
     interrupt_at_once()
     if command is _build:
         return _build(spark, options)

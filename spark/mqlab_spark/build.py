@@ -42,6 +42,7 @@ LAYOUT = {"compression": "zstd", "parquet.page.row.count.limit": "2000"}
 """Small pages, each with its least and its greatest value: who asks for one world reads few of them."""
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+ADAPTIVE = "spark.sql.adaptive.enabled"
 LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 DIRECTORIES_LISTED_HERE = 1_000
 """Spark would start a job to list more than 32 directories, and events have one for each kind."""
@@ -95,13 +96,26 @@ def build(
     return place
 
 
+def is_little(trace_bytes: int) -> bool:
+    """Whether traces of so many bytes cost less than planning what is done with them."""
+    return trace_bytes < TRACE_BYTES_PER_SHUFFLE_PARTITION
+
+
 @contextmanager
 def _tasks_for(spark: SparkSession, trace_bytes: int) -> Iterator[None]:
-    """Shuffles in so many parts that each fits into memory, however much there is; not fewer than are set already."""
-    before = {name: spark.conf.get(name) for name in (SHUFFLE_PARTITIONS, LISTING_THRESHOLD)}
-    parts = max(int(before[SHUFFLE_PARTITIONS] or 1), -(-trace_bytes // TRACE_BYTES_PER_SHUFFLE_PARTITION))
+    """Shuffles in so many parts that each fits into memory, however much there is; not fewer than are set already.
+
+    Little data is one part, and its queries are planned once: what Spark learns on the way changes nothing of them, and
+    planning is most of their cost.
+    """
+    before = {name: spark.conf.get(name) for name in (SHUFFLE_PARTITIONS, LISTING_THRESHOLD, ADAPTIVE)}
     try:
-        spark.conf.set(SHUFFLE_PARTITIONS, parts)
+        if is_little(trace_bytes):
+            spark.conf.set(SHUFFLE_PARTITIONS, 1)
+            spark.conf.set(ADAPTIVE, "false")
+        else:
+            parts = max(int(before[SHUFFLE_PARTITIONS] or 1), -(-trace_bytes // TRACE_BYTES_PER_SHUFFLE_PARTITION))
+            spark.conf.set(SHUFFLE_PARTITIONS, parts)
         spark.conf.set(LISTING_THRESHOLD, DIRECTORIES_LISTED_HERE)
         yield
     finally:
@@ -255,7 +269,7 @@ class _Making:
         """Make what is missing of all tables, of little data several at a time: planning them is most of the work."""
         batches = self.batches
         made = {batch: self._bronze(batch) for batch in batches}
-        little = sum(file.size for file in self.found.values()) < TRACE_BYTES_PER_SHUFFLE_PARTITION
+        little = is_little(sum(file.size for file in self.found.values()))
         coming: dict[tuple[str, str], Future[DataFrame]] = {}
 
         def make(table: Table, batch: str) -> DataFrame:

@@ -62,6 +62,7 @@ def session(
     master: str | None = None,
     *,
     driver_memory: str = "1g",
+    short: bool = False,
     ui: bool = False,
     reuse_workers: bool = True,
     errors: Path | None = None,
@@ -71,7 +72,8 @@ def session(
     The master is the argument, else what the variable MQLAB_SPARK_MASTER says, else what spark-submit,
     PYSPARK_SUBMIT_ARGS or Spark's own configuration say, else `local[*]`; `sc://host:15002` is a server of Spark
     Connect (`mqlab_spark.remote`). Settings given from outside win over the ones made here. With less than 1 GiB for
-    the driver ("512m") the JVM itself is made small, too. Without `reuse_workers` each process of Python is started
+    the driver ("512m") the JVM itself is made small, too; a `short` session is one of a minute, whose JVM compiles once
+    what it runs and not twice. Without `reuse_workers` each process of Python is started
     for one task or one planning and ends with it: a quarter less memory where worlds are read, half as much time
     again, and more than twice the time of a stream. `errors` is the file in which Spark logs errors with Java's stacks,
     if a JVM is started here (default: stderr).
@@ -95,7 +97,8 @@ def session(
     small = _SMALL.fullmatch(driver_memory) is not None
     _prepare_environment(wanted, SMALL_ENVIRONMENT if small else {})
     # A JVM takes these only when it starts; one that spark-submit has started has its own already.
-    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(_jvm_settings(driver_memory, errors)))
+    own = SparkConf(loadDefaults=False).setAll(_jvm_settings(driver_memory, short, errors))
+    SparkContext._ensure_initialized(conf=own)
     outside = SparkConf()
     chosen = wanted or outside.get("spark.master", "local[*]")
     assert chosen is not None
@@ -139,11 +142,11 @@ def _prepare_environment(wanted: str | None, own: Mapping[str, str]) -> None:
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 
 
-SMALL_JVM = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms32m -Xmn24m -XX:MinHeapFreeRatio=15 -XX:MaxHeapFreeRatio=30 -Xss512k"
-)
-"""Queries over little data, each run once, are not worth a second compilation, and the heap grows only with what lives
-in it: less CPU time, and less memory."""
+SHORT_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Queries over little data, each run once, are not worth a second compilation: less CPU time."""
+
+SMALL_JVM = f"{SHORT_JVM} -Xms32m -Xmn24m -XX:MinHeapFreeRatio=15 -XX:MaxHeapFreeRatio=30 -Xss512k"
+"""The heap grows only with what lives in it: less memory."""
 
 SMALL_SETTINGS = {
     "spark.buffer.pageSize": "1m",
@@ -167,11 +170,12 @@ _SMALL = re.compile(r"\d{1,3}m", re.IGNORECASE)
 """Less than 1 GiB for the driver: a lab, not a job."""
 
 
-def _jvm_settings(driver_memory: str, errors: Path | None = None) -> list[tuple[str, str]]:
+def _jvm_settings(driver_memory: str, short: bool, errors: Path | None) -> list[tuple[str, str]]:
     options = f"-Dlog4j2.configurationFile=file:{_log4j_file(errors)}"
+    own = SMALL_JVM if _SMALL.fullmatch(driver_memory) else SHORT_JVM if short else ""
     return [
         ("spark.driver.memory", driver_memory),
-        ("spark.driver.extraJavaOptions", f"{options} {SMALL_JVM}" if _SMALL.fullmatch(driver_memory) else options),
+        ("spark.driver.extraJavaOptions", f"{options} {own}".rstrip()),
         ("spark.ui.showConsoleProgress", "false"),
     ]
 

@@ -210,6 +210,22 @@ def test_a_new_trace_costs_its_own_share_and_a_changed_one_is_read_again(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("little", [True, False])
+def test_little_data_is_planned_once_in_one_part_and_the_session_is_as_it_was_afterwards(
+    spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None, monkeypatch: pytest.MonkeyPatch, little: bool
+) -> None:
+    if not little:
+        monkeypatch.setattr(sys.modules["mqlab_spark.build"], "TRACE_BYTES_PER_SHUFFLE_PARTITION", 100)
+    names = ("spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions")
+    before = [spark.conf.get(name) for name in names]
+    meanwhile = []
+    build(spark, traces, tmp_path / "out", lambda *_: meanwhile.append([spark.conf.get(name) for name in names]))
+    parts = -(-(traces / "a.parquet").stat().st_size // 100)
+    assert meanwhile[-1] == (["false", "1"] if little else ["true", str(parts)])
+    assert [spark.conf.get(name) for name in names] == before
+
+
+@pytest.mark.slow
 def test_many_groups_of_files_make_one_file_of_a_small_kind_and_many_batches_become_one(
     spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

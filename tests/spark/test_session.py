@@ -18,7 +18,7 @@ from mqlab.labs.many_worlds import MEMORY
 from mqlab_spark import session
 from mqlab_spark.java_home import java_home, wrapped
 from mqlab_spark.remote import connect
-from mqlab_spark.session import SMALL_JVM, _jvm_settings
+from mqlab_spark.session import SHORT_JVM, SMALL_JVM, _jvm_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -147,5 +147,11 @@ def a_java() -> Path:
 
 @pytest.mark.parametrize(("memory", "is_small"), [("512m", True), ("480M", True), ("1g", False), ("1024m", False)])
 def test_a_small_driver_has_a_small_jvm(memory: str, is_small: bool) -> None:
-    options = dict(_jvm_settings(memory))["spark.driver.extraJavaOptions"]
+    options = dict(_jvm_settings(memory, short=False, errors=None))["spark.driver.extraJavaOptions"]
     assert (SMALL_JVM in options) == is_small
+    assert (SHORT_JVM in options) == is_small
+
+
+def test_a_short_session_has_a_jvm_that_compiles_once_and_a_heap_as_large_as_any() -> None:
+    options = dict(_jvm_settings("1g", short=True, errors=None))["spark.driver.extraJavaOptions"]
+    assert options.endswith(SHORT_JVM)
