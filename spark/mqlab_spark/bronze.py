@@ -33,6 +33,11 @@ MOST_GROUP_BYTES = 64 * 1024 * 1024
 """How many bytes of traces one task reads: of little data little, and never so much that a task takes minutes."""
 
 ROW_GROUP_ROWS = 65_536
+RISING = ("ts_us", "slice", "cause_slice")
+"""Numbers that rise from row to row, all of them different: their differences are small, a dictionary of them is not."""
+COMPRESSION_LEVEL = 6
+"""Of zstd: 8 % less than its first level for 0.02 us an event; behind it little comes."""
+
 SMALL_BYTES = 8 * 1024 * 1024
 """A kind of event that has less is one file."""
 
@@ -213,8 +218,11 @@ class _Part:
         self._schema = pa.schema([(WORLD, pa.string()), *kind_schema(kind)])
         self._stream = files.open_output_stream(self._hidden)
         self._writer = parquet.ParquetWriter(
-            self._stream, self._schema, compression="zstd", write_page_index=True, store_schema=False
-        )
+            self._stream, self._schema, compression="zstd", compression_level=COMPRESSION_LEVEL,
+            use_dictionary=[name for name in self._schema.names if name not in RISING],
+            column_encoding={name: "DELTA_BINARY_PACKED" for name in self._schema.names if name in RISING},
+            write_page_index=True, store_schema=False,
+        )  # fmt: skip
         self._pending: list[pa.Table] = []
         self._rows = 0
 

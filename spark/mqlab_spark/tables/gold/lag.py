@@ -9,6 +9,8 @@ from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
 
 QUEUE = [WORLD, "topic", "broker_name", "queue_id"]
+OFFSETS = ("consumed_offset", "committed_offset")
+"""As the consumer knows it itself, and as it told its broker."""
 
 
 def _second() -> Column:
@@ -20,39 +22,39 @@ def _query(tables: Tables) -> DataFrame:
     names = of_kind(events, "BrokerStarted").select(WORLD, "node", "broker_name").distinct()
     ends = (
         of_kind(events, "MessageDispatched")
-        .join(F.broadcast(names), [WORLD, "node"])
+        .join(names, [WORLD, "node"])
         .groupBy(*QUEUE, _second())
         .agg((F.max("queue_offset") + 1).alias("end_offset"))
     )
-    known = (
-        of_kind(events, "OffsetUpdated")
-        .groupBy(*QUEUE, "group", _second())
-        .agg(F.max_by("queue_offset", F.struct("ts_us", "slice", "i")).alias("consumed_offset"))
-    )
+    by_group = [*QUEUE, "group", "ts_us", "slice", "i"]
+    known = of_kind(events, "OffsetUpdated").select(*by_group, F.col("queue_offset").alias("consumed_offset"))
     committed = (
         of_kind(events, "OffsetCommitted")
-        .join(F.broadcast(names), [WORLD, "node"])
+        .join(names, [WORLD, "node"])
+        .select(*by_group, F.col("queue_offset").alias("committed_offset"))
+    )
+    told = (
+        known.unionByName(committed, allowMissingColumns=True)
         .groupBy(*QUEUE, "group", _second())
-        .agg(F.max_by("queue_offset", F.struct("ts_us", "slice", "i")).alias("committed_offset"))
+        .agg(*(_last(name) for name in OFFSETS))
     )
-    groups = known.select(*QUEUE, "group").union(committed.select(*QUEUE, "group")).distinct()
-    last = events.groupBy(WORLD).agg(F.max(_second()).alias("last_second"))
-    seconds = (
-        groups.join(F.broadcast(last), [WORLD])
-        .withColumn("second", F.explode(F.sequence(F.lit(0).cast("bigint"), "last_second")))
-        .drop("last_second")
+    last = tables["worlds"].select(WORLD, F.floor(F.col("end_us") / 1_000_000).cast("bigint").alias("last_second"))
+    groups = told.select(*QUEUE, "group").distinct()
+    seconds = groups.join(last, [WORLD]).select(
+        *groups.columns, F.explode(F.sequence(F.lit(0).cast("bigint"), "last_second")).alias("second")
     )
+    filled = seconds.join(ends, [*QUEUE, "second"], "left").join(told, [*QUEUE, "group", "second"], "left")
     so_far = Window.partitionBy(*QUEUE, "group").orderBy("second")
-    filled = (
-        seconds.join(ends, [*QUEUE, "second"], "left")
-        .join(known, [*QUEUE, "group", "second"], "left")
-        .join(committed, [*QUEUE, "group", "second"], "left")
-    )
-    for name in ("end_offset", "consumed_offset", "committed_offset"):
+    for name in ("end_offset", *OFFSETS):
         filled = filled.withColumn(name, F.last(name, ignorenulls=True).over(so_far))
     return filled.where("end_offset IS NOT NULL").withColumn(
-        "lag", F.col("end_offset") - F.coalesce("consumed_offset", "committed_offset", F.lit(0))
+        "lag", F.col("end_offset") - F.coalesce(*OFFSETS, F.lit(0))
     )
+
+
+def _last(offset: str) -> Column:
+    """The last of the offsets in a column that is null where an event tells another one."""
+    return F.max_by(offset, F.when(F.col(offset).isNotNull(), F.struct("ts_us", "slice", "i"))).alias(offset)
 
 
 LAG = Table(
@@ -71,6 +73,6 @@ LAG = Table(
         committed_offset=(WHOLE, "up to where the broker knows that the group is done; null: nobody told it"),
         lag=(WHOLE, "from there to the end, in messages"),
     ),
-    (EVENTS,),
+    (EVENTS, "worlds"),
     _query,
 )
