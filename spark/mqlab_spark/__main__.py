@@ -18,11 +18,11 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 from mqlab.data_sets import CARD
 from mqlab_spark import jobs, read_trace, session
 from mqlab_spark.auditing import ORPHANS, audited, verdicts
-from mqlab_spark.build import build, is_little, tell, tell_traces
+from mqlab_spark.build import build, is_little, tables_to_make, tell, tell_traces
 from mqlab_spark.failing import FINE, SET_ASIDE, STATUSES, guarded, interrupt_at_once
+from mqlab_spark.place import Place
 from mqlab_spark.planting import plant
 from mqlab_spark.progress import steps_bar
-from mqlab_spark.tables import ALL
 from mqlab_spark.traces import listed
 
 MOST_ROWS = 1_000
@@ -71,18 +71,21 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("trace", help="a .parquet or .jsonl file, a directory or a pattern")
         command.add_argument("--master", help="the Spark master (default: what is given from outside, else local[*])")
     making.add_argument("out", help="the directory for the tables: of this machine, or hdfs://..., s3a://...")
+    making.add_argument("--only", metavar="TABLES", help="these tables, as in audit,lag, and what they are made from")
     making.add_argument("--strict", action="store_true", help="stop when a trace is not whole and true")
     return parser
 
 
 def _build(spark: SparkSession, options: argparse.Namespace) -> int:
-    with steps_bar(spark, "tables", len(ALL) + 2) as step:
+    only = None if options.only is None else [name.strip() for name in options.only.split(",")]
+    steps = len(tables_to_make(only, Place(options.out).entries())) + 2
+    with steps_bar(spark, "tables", steps) as step:
 
         def progress(name: str, rows: int, seconds: float) -> None:
             with step(name):
                 tell(name, rows, seconds)
 
-        place = build(spark, options.trace, options.out, progress, strict=options.strict)
+        place = build(spark, options.trace, options.out, progress, strict=options.strict, only=only)
     tell_traces(place)
     return SET_ASIDE if place.read()["set_aside"] else FINE
 

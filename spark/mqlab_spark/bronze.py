@@ -34,7 +34,7 @@ MOST_GROUP_BYTES = 64 * 1024 * 1024
 
 ROW_GROUP_ROWS = 65_536
 RISING = ("ts_us", "slice", "cause_slice")
-"""Numbers that rise from row to row, all of them different: their differences are small, a dictionary of them is not."""
+"""Numbers that rise from row to row, hardly two of them alike: differences are small, a dictionary would not be."""
 COMPRESSION_LEVEL = 6
 """Of zstd: 8 % less than its first level for 0.02 us an event; behind it little comes."""
 

@@ -11,7 +11,7 @@ import hashlib
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
@@ -70,19 +70,30 @@ Made = dict[str, Any]
 
 
 def build(
-    spark: SparkSession, traces: str | Path, out: str | Path, progress: Progress | None = None, *, strict: bool = False
+    spark: SparkSession,
+    traces: str | Path,
+    out: str | Path,
+    progress: Progress | None = None,
+    *,
+    strict: bool = False,
+    only: Collection[str] | None = None,
 ) -> Place:
     """Make all tables of the traces in a directory (or of one trace, or of a pattern) at a place.
+
+    With `only` it is these tables, those that they are made from, and those that are there already: the others come
+    with a later build. The events are always there.
 
     What is there already, of the same traces and by the same code, is left alone, so a build that was killed goes on
     where it was, and a trace that has come since costs its own share. A file that is not whole and true is set aside
     with a reason, and the build goes on without it: `Place.read()["set_aside"]`; `strict` has it stop there.
-    LearnerError when there is no trace that is whole and true, or when somebody else builds there.
+    LearnerError when there is no trace that is whole and true, for a table that nobody knows, or when somebody else
+    builds there.
     """
     place = Place(out)
+    tables_to_make(only)
     with place.alone():
         reading, found = listed(traces)
-        made = _Making(spark, reading, found, place, strict=strict)
+        made = _Making(spark, reading, found, place, strict=strict, only=only)
         with _tasks_for(spark, sum(info.size for info in found.values())):
             made.take_in()
             if not made.good:
@@ -94,6 +105,24 @@ def build(
             made.make_tables(progress)
         made.finish()
     return place
+
+
+def tables_to_make(only: Collection[str] | None, there: Collection[str] = ()) -> tuple[Table, ...]:
+    """All tables; or `only` these, those that they are made from, and those that are `there`.
+
+    LearnerError for a table that nobody knows.
+    """
+    if only is None:
+        return ALL
+    known = [EVENTS, TRACES, *(table.name for table in ALL)]
+    unknown = [name for name in only if name not in known]
+    if unknown:
+        raise LearnerError(f"there is no table {unknown[0]!r}", f"there are: {', '.join(known)}")
+    wanted = {*only, *there}
+    for table in reversed(ALL):
+        if table.name in wanted:
+            wanted.update(table.made_from, table.besides)
+    return tuple(table for table in ALL if table.name in wanted)
 
 
 def is_little(trace_bytes: int) -> bool:
@@ -127,7 +156,14 @@ class _Making:
     """One build: what was there, what comes in, and what is made of it."""
 
     def __init__(
-        self, spark: SparkSession, reading: Folder, found: Mapping[str, File], place: Place, *, strict: bool
+        self,
+        spark: SparkSession,
+        reading: Folder,
+        found: Mapping[str, File],
+        place: Place,
+        *,
+        strict: bool,
+        only: Collection[str] | None,
     ) -> None:
         self.spark = spark
         self.reading = reading
@@ -146,12 +182,13 @@ class _Making:
         self.tables: dict[str, dict[str, Made]] = {
             name: dict(table["batches"]) for name, table in source.get("tables", {}).items()
         }
+        self.wanted = tables_to_make(only, self.tables.keys() | self.before["tables"].keys())
         self._members: dict[str, list[str]] = defaultdict(list)
         for file, about in source.get("files", {}).items():
             if about["batch"]:
                 self._members[about["batch"]].append(file)
         # Here, since Python 3.11 reads code in one thread at a time or not at all.
-        self.codes = {table.name: code_key(table.query.__module__) for table in ALL}
+        self.codes = {table.name: code_key(table.query.__module__) for table in self.wanted}
         self.seconds: dict[str, float] = defaultdict(float)
         self._writing = Lock()
 
@@ -266,7 +303,7 @@ class _Making:
     # -- tables --------------------------------------------------------------------------------------------------------
 
     def make_tables(self, progress: Progress | None) -> None:
-        """Make what is missing of all tables, of little data several at a time: planning them is most of the work."""
+        """Make what is missing of the tables, of little data several at a time: planning them is most of the work."""
         batches = self.batches
         made = {batch: self._bronze(batch) for batch in batches}
         little = is_little(sum(file.size for file in self.found.values()))
@@ -282,10 +319,10 @@ class _Making:
         with ThreadPoolExecutor(TABLES_AT_ONCE if little else 1) as pool:
             try:
                 # Each stands behind those that it is made from, so none waits for one that waits for a thread.
-                for table in ALL:
+                for table in self.wanted:
                     for batch in batches:
                         coming[batch, table.name] = pool.submit(make, table, batch)
-                for table in ALL:
+                for table in self.wanted:
                     for batch in batches:
                         coming[batch, table.name].result()
                     self._tell(table.name, batches, progress)
@@ -331,7 +368,7 @@ class _Making:
 
     def _catalogue(self) -> Made:
         batches = self.batches
-        names = (EVENTS, TRACES, *(table.name for table in ALL))
+        names = (EVENTS, TRACES, *(table.name for table in self.wanted))
         tables = {}
         for name in names:
             parts = {batch: part for batch, part in self.tables.get(name, {}).items() if batch in batches}

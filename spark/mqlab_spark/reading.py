@@ -12,7 +12,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from mqlab.errors import LearnerError
 from mqlab_spark.place import Place
 from mqlab_spark.schema import WORLD, nullable, trace_schema
-from mqlab_spark.tables.table import EVENTS, TRACES
+from mqlab_spark.tables import ALL, EVENTS, TRACES
 
 EVENTS_AT = "bronze/events"
 
@@ -20,19 +20,35 @@ _opened: set[str] = set()
 """The places whose tables were opened in this process."""
 
 
+class _Built(dict[str, DataFrame]):
+    """Tables by name, which say of a missing one how it comes."""
+
+    def __init__(self, where: str, tables: Mapping[str, DataFrame]) -> None:
+        super().__init__(tables)
+        self._where = where
+
+    def __missing__(self, name: str) -> DataFrame:
+        if name not in (table.name for table in ALL):
+            raise LearnerError(f"there is no table {name!r}", f"{self._where} has: {', '.join(self)}")
+        raise LearnerError(
+            f"the table {name!r} was not built at {self._where}",
+            f"build it: python -m mqlab_spark build TRACES OUT --only {name}",
+        )
+
+
 def tables_at(spark: SparkSession, where: str | Path) -> dict[str, DataFrame]:
-    """The tables of a place by name; LearnerError where there are none."""
+    """The tables of a place by name; LearnerError where there are none, and for one that is not among them."""
     place = Place(where)
     entries = place.entries()
     if not entries:
         raise LearnerError(f"there are no tables at {where}", "build them: python -m mqlab_spark build TRACES OUT")
     _opened.add(place.where)
-    return {
+    return _Built(place.where, {
         name: events_at(spark, place, entry.paths)
         if name == EVENTS
         else table_at(spark, place, entry.paths, entry.columns)
         for name, entry in entries.items()
-    }
+    })  # fmt: skip
 
 
 def events_at(spark: SparkSession, place: Place, paths: Sequence[str]) -> DataFrame:

@@ -6,6 +6,7 @@ import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
 from mqlab_spark import bronze, tables_at
 from mqlab_spark.build import build
 from mqlab_spark.place import TABLES_VERSION, Place
-from mqlab_spark.tables import TABLES
 
 STORED = (3, 0, 8_499_000, "broker-a", "send", -1, -1, "MessageStored", "T", 0, 0, 0, 100, "M0")
 NEW = {"events", "traces", "worlds"}
@@ -32,11 +32,8 @@ def traces(tmp_path: Path) -> Path:
     return tmp_path / "traces"
 
 
-@pytest.fixture
-def few_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only one table besides bronze, so that a build is quick."""
-    only = tuple(table for table in TABLES if table.name == "worlds")
-    monkeypatch.setattr(sys.modules["mqlab_spark.build"], "ALL", only)
+built = partial(build, only=("worlds",))
+"""A build of one table besides bronze: it is quick."""
 
 
 class Killed(BaseException):
@@ -45,7 +42,7 @@ class Killed(BaseException):
 
 @pytest.mark.slow
 def test_a_build_killed_before_or_after_any_write_of_the_catalogue_goes_on(
-    spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
     write = Place.write
@@ -70,7 +67,7 @@ def test_a_build_killed_before_or_after_any_write_of_the_catalogue_goes_on(
 
         monkeypatch.setattr(Place, "write", write_once)
         try:
-            build(spark, traces, out)
+            built(spark, traces, out)
         except Killed:
             return True
         finally:
@@ -117,27 +114,27 @@ def with_children(pid: int) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("layer", ["events", "worlds"])
 def test_a_full_disk_is_said_plainly_and_nothing_half_written_is_read(
-    spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None, layer: str
+    spark: SparkSession, traces: Path, tmp_path: Path, layer: str
 ) -> None:
     """Bronze is written by Spark's workers of Python, the others by Java."""
     out = tmp_path / "out"
     # What Java unpacks when it first writes must not be what fails.
-    build(spark, traces, tmp_path / "before")
+    built(spark, traces, tmp_path / "before")
     assert spark._jvm is not None
     jvm = spark._jvm.java.lang.ProcessHandle.current().pid()
     limited = [jvm] if layer == "worlds" else with_children(jvm)
     with no_room_for(limited, 700), pytest.raises(LearnerError, match=rf"'{layer}' cannot be written .*file too large"):
-        build(spark, traces, out)
+        built(spark, traces, out)
     assert Place(out).entries() == {}
     with pytest.raises(LearnerError, match="there are no tables"):
         tables_at(spark, out)
-    build(spark, traces, out)
+    built(spark, traces, out)
     assert tables_at(spark, out)["events"].count() == 1
 
 
 @pytest.mark.slow
 def test_what_is_not_whole_and_true_is_set_aside_whatever_it_is(
-    spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None
+    spark: SparkSession, traces: Path, tmp_path: Path
 ) -> None:
     whole = (traces / "a.parquet").read_bytes()
     (traces / "deep").mkdir()
@@ -158,7 +155,7 @@ def test_what_is_not_whole_and_true_is_set_aside_whatever_it_is(
             recorder((number, *STORED[1:]))
     told = (traces / "hole.jsonl").read_text().splitlines(keepends=True)
     (traces / "hole.jsonl").write_text("".join([*told[:2], *told[3:]]))
-    place = build(spark, traces, tmp_path / "out")
+    place = built(spark, traces, tmp_path / "out")
     reasons = {each["file"]: each["reason"] for each in place.read()["set_aside"]}
     words = {
         "deep/cut.parquet": "not a Parquet file, or is damaged or was not closed",
@@ -175,17 +172,17 @@ def test_what_is_not_whole_and_true_is_set_aside_whatever_it_is(
     assert not [reason for reason in reasons.values() if str(traces) in reason], "files are named as in the table"
     assert [row["world"] for row in tables_at(spark, tmp_path / "out")["events"].collect()] == ["a.parquet"]
     with pytest.raises(LearnerError, match=r"not every trace is whole and true: copy\.parquet: .* and 6 others"):
-        build(spark, traces, tmp_path / "strict", strict=True)
+        built(spark, traces, tmp_path / "strict", strict=True)
 
 
 @pytest.mark.slow
 def test_a_new_trace_costs_its_own_share_and_a_changed_one_is_read_again(
-    spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None
+    spark: SparkSession, traces: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
 
     def paths() -> dict[str, set[str]]:
-        return {name: set(entry.paths) for name, entry in build(spark, traces, out).entries().items()}
+        return {name: set(entry.paths) for name, entry in built(spark, traces, out).entries().items()}
 
     def worlds_there() -> list[str]:
         return sorted(row["world"] for row in tables_at(spark, out)["worlds"].collect())
@@ -212,31 +209,56 @@ def test_a_new_trace_costs_its_own_share_and_a_changed_one_is_read_again(
 @pytest.mark.slow
 @pytest.mark.parametrize("little", [True, False])
 def test_little_data_is_planned_once_in_one_part_and_the_session_is_as_it_was_afterwards(
-    spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None, monkeypatch: pytest.MonkeyPatch, little: bool
+    spark: SparkSession, traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, little: bool
 ) -> None:
     if not little:
         monkeypatch.setattr(sys.modules["mqlab_spark.build"], "TRACE_BYTES_PER_SHUFFLE_PARTITION", 100)
     names = ("spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions")
     before = [spark.conf.get(name) for name in names]
     meanwhile = []
-    build(spark, traces, tmp_path / "out", lambda *_: meanwhile.append([spark.conf.get(name) for name in names]))
+    built(spark, traces, tmp_path / "out", lambda *_: meanwhile.append([spark.conf.get(name) for name in names]))
     parts = -(-(traces / "a.parquet").stat().st_size // 100)
     assert meanwhile[-1] == (["false", "1"] if little else ["true", str(parts)])
     assert [spark.conf.get(name) for name in names] == before
 
 
 @pytest.mark.slow
+def test_only_what_is_asked_is_built_with_what_it_is_made_from_and_what_is_there_already(
+    spark: SparkSession, traces: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert build(spark, traces, out, only=["hold_outcomes"]).entries().keys() == {
+        "events", "traces", "holds", "hold_outcomes"
+    }  # fmt: skip
+    with pytest.raises(LearnerError, match=r"'audit' was not built at .*\n?.*--only audit"):
+        tables_at(spark, out)["audit"]
+    with pytest.raises(LearnerError, match="there is no table 'audits'"):
+        tables_at(spark, out)["audits"]
+    with pytest.raises(LearnerError, match=r"there is no table 'audits'(.|\n)*order_violations"):
+        build(spark, traces, out, only=["audits"])
+    with ParquetRecorder(traces / "b.parquet") as recorder:
+        recorder((4, *STORED[1:]))
+    found = tables_at(spark, built(spark, traces, out).where)
+    assert found.keys() == {"events", "traces", "holds", "hold_outcomes", "worlds"}
+    assert sorted(row["world"] for row in found["worlds"].collect()) == ["a.parquet", "b.parquet"]
+    catalogue = Place(out).read()
+    Place(out).write({**catalogue, "reader": "old"})
+    again = built(spark, traces, out).entries()
+    assert again.keys() == found.keys(), "what an older reader has made is made again, all of it"
+
+
+@pytest.mark.slow
 def test_many_groups_of_files_make_one_file_of_a_small_kind_and_many_batches_become_one(
-    spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bronze, "MOST_GROUP_BYTES", 1)
     monkeypatch.setattr(sys.modules["mqlab_spark.build"], "MOST_BATCHES", 1)
     out = tmp_path / "out"
-    build(spark, traces, out)
+    built(spark, traces, out)
     for number, name in enumerate(("b", "c")):
         with ParquetRecorder(traces / f"{name}.parquet") as recorder:
             recorder((number, *STORED[1:]))
-    place = build(spark, traces, out)
+    place = built(spark, traces, out)
     assert [len(entry.paths) for entry in place.entries().values()] == [1] * len(NEW)
     parts = [path.relative_to(out / place.entries()["events"].paths[0]) for path in out.rglob("kind=*/*")]
     assert [part.as_posix() for part in parts] == ["kind=MessageStored/part-all.parquet"]

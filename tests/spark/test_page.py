@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import shlex
-import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,10 @@ from pyspark.sql import SparkSession
 
 from mqlab.commands import cli
 from mqlab_spark import __main__ as command_line
-from mqlab_spark.tables import ALL
 
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 FIRST = re.compile(r"^## From a recipe.*?(?=^## )", re.DOTALL | re.MULTILINE)
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FRAME, IN_SQL = re.compile(r'tables\["(\w+)"\]'), re.compile(r"(?:FROM|JOIN) (\w+)")
 COMMANDS = {"mqlab": cli.main, "python -m mqlab_spark": command_line.main}
 
 
@@ -31,19 +28,6 @@ def blocks() -> list[tuple[str, str]]:
     found = FIRST.search(PAGE.read_text(encoding="utf-8"))
     assert found
     return FENCED.findall(found[0])
-
-
-@pytest.fixture
-def only_what_is_asked(blocks: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables that the page does not ask, and that none of its tables is made of, are not built: they take minutes."""
-    code = "\n".join(text for kind, text in blocks if kind == "python")
-    wanted = {*FRAME.findall(code), *IN_SQL.findall(code)}
-    for table in reversed(ALL):
-        if table.name in wanted:
-            wanted.update(table.made_from)
-    only = tuple(table for table in ALL if table.name in wanted)
-    assert len(only) < len(ALL)
-    monkeypatch.setattr(sys.modules["mqlab_spark.build"], "ALL", only)
 
 
 def run(command: str) -> str:
@@ -57,9 +41,8 @@ def run(command: str) -> str:
 
 @pytest.mark.slow
 def test_the_first_page_runs_as_it_stands(
-    spark: SparkSession, blocks: list[tuple[str, str]], only_what_is_asked: None, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    spark: SparkSession, blocks: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     told, names = "", dict[str, Any]()
     compared = 0

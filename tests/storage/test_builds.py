@@ -27,9 +27,7 @@ BUILD = """
 import sys
 from mqlab_spark import build, session
 from mqlab_spark.auditing import NEEDED
-from mqlab_spark.tables import ALL
-sys.modules["mqlab_spark.build"].ALL = tuple(table for table in ALL if table.name in NEEDED)
-build(session(master="local[2]"), *sys.argv[1:])
+build(session(master="local[2]"), *sys.argv[1:], only=NEEDED)
 """
 
 
