@@ -52,17 +52,19 @@ WITH wants AS (
     GROUP BY ALL
 ), expected AS (
     SELECT * FROM messages JOIN wants USING (world, topic) WHERE acknowledged_us IS NOT NULL
-), copies AS (
-    SELECT world, node, topic, unique_key AS msg_id, commit_log_offset, store_size, ts_us
-    FROM events WHERE kind = 'MessageStored'
 ), ends AS (
     SELECT world, node, commit_log_max_offset, ts_us AS recovered_us FROM events WHERE kind = 'StoreRecovered'
-), torn AS (
-    SELECT world, node, topic, msg_id, commit_log_offset, min(recovered_us) AS torn_us, min(ts_us) AS stored_us,
-           max(store_size) AS store_size
-    FROM copies JOIN ends USING (world, node)
-    WHERE recovered_us > ts_us AND commit_log_offset >= commit_log_max_offset
+), copies AS (
+    SELECT s.world, s.node, topic, unique_key AS msg_id, commit_log_offset, store_size, ts_us, slice, i,
+           min(recovered_us) AS torn_us
+    FROM (SELECT * FROM events WHERE kind = 'MessageStored') s
+    LEFT JOIN (SELECT world, node, commit_log_max_offset AS log_end, recovered_us FROM ends) e
+        ON e.world = s.world AND e.node = s.node AND recovered_us > ts_us AND commit_log_offset >= log_end
     GROUP BY ALL
+), torn AS (
+    SELECT world, node, topic, msg_id, commit_log_offset, min(torn_us) AS torn_us, min(ts_us) AS stored_us,
+           max(store_size) AS store_size
+    FROM copies WHERE torn_us IS NOT NULL GROUP BY ALL
 ), on_slaves AS (
     SELECT DISTINCT t.world, t.node, topic, t.msg_id, t.commit_log_offset, true AS on_slave
     FROM torn t JOIN pairs p ON p.world = t.world AND p.master = t.node
@@ -78,15 +80,14 @@ WITH wants AS (
 ), surviving AS (
     SELECT world, msg_id, topic, count(*) FILTER (torn_us IS NULL) AS "left", max(torn_us) AS torn_us,
            count(on_slave) AS on_slaves
-    FROM copies LEFT JOIN torn USING (world, node, topic, msg_id, commit_log_offset)
-    LEFT JOIN on_slaves USING (world, node, topic, msg_id, commit_log_offset)
+    FROM copies LEFT JOIN on_slaves USING (world, node, topic, msg_id, commit_log_offset)
     GROUP BY ALL
 ), parked AS (
     SELECT world, msg_id, sum("left") AS parked, max(torn_us) AS parked_torn_us
     FROM surviving WHERE topic IN ('SCHEDULE_TOPIC_XXXX', 'rmq_sys_wheel_timer') GROUP BY ALL
-), torn_halves AS (
-    SELECT world, msg_id, count(*) AS torn_halves, max(torn_us) AS halves_torn_us
-    FROM torn WHERE topic = 'RMQ_SYS_TRANS_HALF_TOPIC' GROUP BY ALL
+), copies_of_halves AS (
+    SELECT world, msg_id, count(*) FILTER (torn_us IS NULL) AS halves, max(torn_us) AS halves_torn_us
+    FROM copies WHERE topic = 'RMQ_SYS_TRANS_HALF_TOPIC' GROUP BY ALL
 ), ends_of_halves AS (
     SELECT world, unique_key AS msg_id,
            min(ts_us) FILTER (kind = 'HalfMessageHidden' AND status IN (
@@ -94,14 +95,13 @@ WITH wants AS (
            count(*) FILTER (kind = 'TransactionEnded' AND code = 0 AND local_state = 'COMMIT_MESSAGE') AS commits,
            min(ts_us) FILTER (kind = 'TransactionEnded' AND code = 0 AND local_state = 'ROLLBACK_MESSAGE')
                AS rolled_back_us,
-           min(ts_us) FILTER (kind = 'HalfMessageGivenUp') AS put_aside_us,
-           count(*) FILTER (kind = 'MessageStored' AND topic = 'RMQ_SYS_TRANS_HALF_TOPIC') AS copies_of_half
-    FROM events WHERE kind IN ('HalfMessageHidden', 'TransactionEnded', 'HalfMessageGivenUp', 'MessageStored')
+           min(ts_us) FILTER (kind = 'HalfMessageGivenUp') AS put_aside_us
+    FROM events WHERE kind IN ('HalfMessageHidden', 'TransactionEnded', 'HalfMessageGivenUp')
     GROUP BY ALL
 ), halves AS (
     SELECT world, msg_id, hidden_us, commits, rolled_back_us, put_aside_us, halves_torn_us,
-           copies_of_half - coalesce(torn_halves, 0) AS halves
-    FROM ends_of_halves LEFT JOIN torn_halves USING (world, msg_id) WHERE hidden_us IS NOT NULL
+           coalesce(halves, 0) AS halves
+    FROM ends_of_halves LEFT JOIN copies_of_halves USING (world, msg_id) WHERE hidden_us IS NOT NULL
 ), passed_over AS (
     SELECT world, node AS broker, "group", topic, queue_id, queue_offset AS committed_offset, ts_us AS committed_us
     FROM events WHERE kind = 'OffsetCommitted'

@@ -142,6 +142,16 @@ def passed_over_for_a_torn_one(story: Story) -> None:
 
 
 @rule
+def stored_again_where_it_was_torn(story: Story) -> None:
+    story.begin()
+    story.try_to_send("k")
+    story.store("k", 0)
+    story.recover(0)
+    story.store("k", 0)
+    story.acknowledge("k")
+
+
+@rule
 def begun_behind_it(story: Story) -> None:
     story.tell(BROKER, "BrokerStarted", broker_name="a")
     story.tell(BROKER, "SubscriptionChanged", group="G", topic="T", expression="*")
@@ -395,6 +405,7 @@ VERDICTS = {
     "passed_over": ("LOST", proofs.BEHIND_IT),
     "passed_over_for_a_torn_one": ("LOST", proofs.BEHIND_IT),
     "begun_behind_it": ("LOST", proofs.BEHIND_IT),
+    "stored_again_where_it_was_torn": ("waiting", "it is in its queue"),
     "its_tag_fits": ("LOST", proofs.ITS_TAG_FITS),
     "its_tag_is_another": ("filtered", "its tag is none of those that the group wants"),
     "its_tag_only_has_the_code": ("filtered", "consumers dropped what only has the code of a wanted tag"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC
@@ -10,6 +12,7 @@ from mqlab_spark.pairs import PAIR, pairs
 from mqlab_spark.schema import WORLD, of_kind
 
 MESSAGE = [WORLD, "msg_id"]
+COPY = [WORLD, "node", "topic", "msg_id", "commit_log_offset"]
 
 PARKED = (RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC)
 """Where messages wait that are to be delivered later."""
@@ -18,25 +21,44 @@ BLOCK_BYTES = 4_096
 """Records and pieces of the log meet in blocks of this size: few records in each, and few blocks for each piece."""
 
 
+def copies(events: DataFrame) -> DataFrame:
+    """A row for each time that a record was written to a commit log: its place, size, message and time (`stored_us`),
+    and when it was `torn_us`: the broker came back with a log that ends before it. Null: it never was.
+    """
+    ends = (
+        of_kind(events, "StoreRecovered")
+        .groupBy(WORLD, "node")
+        .agg(F.collect_list(F.struct("ts_us", "commit_log_max_offset")).alias("ends"))
+    )
+    without_it = F.filter(
+        "ends",
+        lambda end: (end["ts_us"] > F.col("stored_us"))
+        & (F.col("commit_log_offset") >= end["commit_log_max_offset"]),
+    )
+    return (
+        of_kind(events, "MessageStored")
+        .withColumnsRenamed({"unique_key": "msg_id", "ts_us": "stored_us"})
+        .select(*COPY, "queue_id", "queue_offset", "store_size", "stored_us")
+        .join(ends, [WORLD, "node"], "left")
+        .withColumn("torn_us", F.array_min(F.transform(without_it, lambda end: end["ts_us"])))
+        .drop("ends")
+    )
+
+
 def torn_away(events: DataFrame) -> DataFrame:
     """A row for each copy of a message that its broker no longer had after a restart: it was behind the log's end.
 
-    A copy that was written again (by the producer's retry, say) has another row of its own in the trace.
+    A copy that was written again at its place (by the producer's retry, say) and torn away again is one row.
     """
-    copies = of_kind(events, "MessageStored").select(
-        WORLD, "node", "topic", "queue_id", "queue_offset", F.col("unique_key").alias("msg_id"), "commit_log_offset",
-        "store_size", "ts_us",
-    )  # fmt: skip
-    ends = of_kind(events, "StoreRecovered").select(
-        WORLD, "node", "commit_log_max_offset", F.col("ts_us").alias("recovered_us")
-    )
-    lost = copies.join(ends, [WORLD, "node"]).where(
-        "recovered_us > ts_us AND commit_log_offset >= commit_log_max_offset"
-    )
-    return lost.groupBy(WORLD, "node", "topic", "queue_id", "queue_offset", "msg_id", "commit_log_offset").agg(
-        F.min("recovered_us").alias("torn_us"),
-        F.min("ts_us").alias("stored_us"),
-        F.max("store_size").alias("store_size"),
+    return (
+        copies(events)
+        .where("torn_us IS NOT NULL")
+        .groupBy(*COPY, "queue_id", "queue_offset")
+        .agg(
+            F.min("torn_us").alias("torn_us"),
+            F.min("stored_us").alias("stored_us"),
+            F.max("store_size").alias("store_size"),
+        )
     )
 
 
@@ -69,25 +91,31 @@ def copied(events: DataFrame, records: DataFrame) -> DataFrame:
     )
 
 
-def surviving(events: DataFrame) -> DataFrame:
-    """A row for each message and topic with how many copies are still there, when the last one was torn away, and how
-    many of those that were torn away a slave has.
+def records_of_messages(events: DataFrame) -> DataFrame:
+    """A row for each message: `records`, all that was ever stored of it, each with its topic and when it was torn away.
+
+    `left_of` and `torn_of` say what became of those that are meant.
     """
-    copy = [WORLD, "node", "topic", "msg_id", "commit_log_offset"]
-    copies = of_kind(events, "MessageStored").select(
-        WORLD, "node", "topic", F.col("unique_key").alias("msg_id"), "commit_log_offset"
-    )
-    torn = torn_away(events)
-    return (
-        copies.join(torn.select(*copy, "torn_us"), copy, "left")
-        .join(_on_slaves(events, torn).select(*copy, F.lit(True).alias("on_slave")), copy, "left")
-        .groupBy(*MESSAGE, "topic")
-        .agg(
-            F.count(F.when(F.col("torn_us").isNull(), 1)).alias("left"),
-            F.max("torn_us").alias("torn_us"),
-            F.count("on_slave").alias("on_slaves"),
-        )
-    )
+    of_messages = copies(events).where("msg_id != ''")
+    return of_messages.groupBy(*MESSAGE).agg(F.collect_list(F.struct("topic", "torn_us")).alias("records"))
+
+
+def left_of(is_meant: Callable[[Column], Column]) -> Column:
+    """How many of the `records` in the topics that are meant are still there; null: there never was one."""
+    meant = F.filter("records", lambda record: is_meant(record["topic"]))
+    there = F.filter(meant, lambda record: record["torn_us"].isNull())
+    return F.when(F.size(meant) > 0, F.size(there))
+
+
+def torn_of(is_meant: Callable[[Column], Column]) -> Column:
+    """When the last of the `records` in the topics that are meant was torn away; null: none was."""
+    meant = F.filter("records", lambda record: is_meant(record["topic"]))
+    return F.array_max(F.transform(meant, lambda record: record["torn_us"]))
+
+
+def on_slaves(events: DataFrame) -> DataFrame:
+    """A row for each message and topic of which a master lost copies that a slave has: how many."""
+    return _on_slaves(events, torn_away(events)).groupBy(*MESSAGE, "topic").agg(F.count("*").alias("on_slaves"))
 
 
 def _on_slaves(events: DataFrame, torn: DataFrame) -> DataFrame:

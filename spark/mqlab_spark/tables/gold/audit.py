@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD, of_kind
-from mqlab_spark.tables.copies import MESSAGE, PARKED, surviving
+from mqlab_spark.tables.copies import MESSAGE, PARKED, left_of, on_slaves, records_of_messages, torn_of
 from mqlab_spark.tables.faults import faults_of_worlds, last_fault
 from mqlab_spark.tables.half_messages import half_messages
 from mqlab_spark.tables.handed_out import pulled
@@ -73,17 +73,16 @@ def _query(tables: Tables) -> DataFrame:
 def _what_is_known(tables: Tables) -> DataFrame:
     """The rows of `expected`, with all that the trace says of each of them."""
     events = tables[EVENTS]
-    copies = surviving(events)
-    parked = (
-        copies.where(F.col("topic").isin(*PARKED))
-        .groupBy(*MESSAGE)
-        .agg(F.sum("left").alias("parked"), F.max("torn_us").alias("parked_torn_us"))
-    )
+    in_its_topic = F.col("topic").eqNullSafe
     return (
         expected(tables)
         .join(tables["deliveries"], [*MESSAGE, "group"], "left")
-        .join(copies, [*MESSAGE, "topic"], "left")
-        .join(parked, MESSAGE, "left")
+        .join(records_of_messages(events), MESSAGE, "left")
+        .join(on_slaves(events), [*MESSAGE, "topic"], "left")
+        .withColumns({
+            "left": left_of(in_its_topic), "torn_us": torn_of(in_its_topic),
+            "parked": left_of(_is_parked), "parked_torn_us": torn_of(_is_parked),
+        })
         .join(half_messages(events), MESSAGE, "left")
         .join(passed_over(events), [WORLD, "broker", "group", "topic", "queue_id"], "left")
         .join(_woken(events), [WORLD, "last_consumer"], "left")
@@ -93,7 +92,11 @@ def _what_is_known(tables: Tables) -> DataFrame:
         .join(dropped_by_poppers(events), [*MESSAGE, "group"], "left")
         .join(_pulled_by_hand(tables), [*PLACE, "group"], "left")
         .join(faults_of_worlds(events), WORLD, "left")
-    )
+    )  # fmt: skip
+
+
+def _is_parked(topic: Column) -> Column:
+    return topic.isin(*PARKED)
 
 
 def _verdict() -> Column:

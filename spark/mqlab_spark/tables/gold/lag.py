@@ -38,18 +38,28 @@ def _query(tables: Tables) -> DataFrame:
         .groupBy(*QUEUE, "group", _second())
         .agg(*(_last(name) for name in OFFSETS))
     )
-    last = tables["worlds"].select(WORLD, F.floor(F.col("end_us") / 1_000_000).cast("bigint").alias("last_second"))
-    groups = told.select(*QUEUE, "group").distinct()
-    seconds = groups.join(last, [WORLD]).select(
-        *groups.columns, F.explode(F.sequence(F.lit(0).cast("bigint"), "last_second")).alias("second")
-    )
-    filled = seconds.join(ends, [*QUEUE, "second"], "left").join(told, [*QUEUE, "group", "second"], "left")
+    ends_at = tables["worlds"].select(WORLD, F.floor(F.col("end_us") / 1_000_000).cast("bigint").alias("last_second"))
     so_far = Window.partitionBy(*QUEUE, "group").orderBy("second")
-    for name in ("end_offset", *OFFSETS):
-        filled = filled.withColumn(name, F.last(name, ignorenulls=True).over(so_far))
-    return filled.where("end_offset IS NOT NULL").withColumn(
-        "lag", F.col("end_offset") - F.coalesce(*OFFSETS, F.lit(0))
+    for name in OFFSETS:
+        told = told.withColumn(name, F.last(name, ignorenulls=True).over(so_far))
+    # Each holds until the next is told, the last one to the end of the world; before the first nothing is known.
+    is_first = F.row_number().over(so_far) == 1
+    begins = F.when(is_first, F.lit(0).cast("bigint")).otherwise(F.col("second"))
+    until = F.lead("second").over(so_far) - 1
+    is_told = F.col("at") >= F.col("second")
+    seconds = (
+        told.withColumns({"begins": begins, "until": until})
+        .join(ends_at, [WORLD])
+        .withColumn("at", F.explode(F.sequence("begins", F.coalesce("until", "last_second"))))
+        .withColumns({name: F.when(is_told, F.col(name)) for name in OFFSETS})
+        .withColumn("second", F.col("at"))
+        .drop("begins", "until", "at", "last_second")
     )
+    filled = seconds.join(ends, [*QUEUE, "second"], "left").withColumn(
+        "end_offset", F.last("end_offset", ignorenulls=True).over(so_far)
+    )
+    lag = F.col("end_offset") - F.coalesce(*OFFSETS, F.lit(0))
+    return filled.where("end_offset IS NOT NULL").withColumn("lag", lag)
 
 
 def _last(offset: str) -> Column:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
@@ -13,61 +15,36 @@ from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables,
 KEY = [WORLD, "group", "msg_id"]
 PLACE = [WORLD, "topic", "broker_name", "queue_id", "queue_offset"]
 
-
-def _members(events: DataFrame, calls: DataFrame) -> DataFrame:
-    """A row for each message of each call: a call is told with its first message, the others follow it in its queue.
-
-    What was given back lies in the group's retry queue, though it is told with the topic that it was sent to.
-    """
-    again = F.concat(F.lit("%RETRY%"), "group")
-    alone = calls.where("messages = 1").select(*KEY, "node", "ts_us", "reconsume_times")
-    names = masters(events)
-    stored = (
-        of_kind(events, "MessageStored")
-        .join(names, [WORLD, "node"])
-        .select(*PLACE, F.col("unique_key").alias("msg_id"))
-        .where("msg_id != ''")
-    )
-    several = (
-        calls.where("messages > 1")
-        .drop("msg_id")
-        .withColumn("topic", F.when(F.col("reconsume_times") > 0, again).otherwise(F.col("topic")))
-        .withColumn("queue_offset", F.explode(F.expr("sequence(queue_offset, queue_offset + messages - 1)")))
-        .join(stored, PLACE)
-        .select(*KEY, "node", "ts_us", "reconsume_times")
-    )
-    return alone.unionByName(several)
+BEGAN, POLLED, ENDED = "began", "polled", "ended"
+"""What is told of a call: that it began, that it went well, or that the application got it by asking."""
 
 
 def _query(tables: Tables) -> DataFrame:
     events = tables[EVENTS]
-    started = _members(events, of_kind(events, "ConsumeStarted"))
-    polled = _members(
-        events, of_kind(events, "MessagesPolled").withColumn("reconsume_times", F.lit(0).cast("bigint"))
+    began = of_kind(events, "ConsumeStarted").withColumn("what", F.lit(BEGAN))
+    polled = (
+        of_kind(events, "MessagesPolled")
+        .withColumn("reconsume_times", F.lit(0).cast("bigint"))
+        .withColumn("what", F.lit(POLLED))
     )
-    calls = (
-        started.unionByName(polled)
-        .groupBy(KEY)
-        .agg(
-            F.min("ts_us").alias("first_us"),
-            F.min_by("node", "ts_us").alias("first_consumer"),
-            F.max("ts_us").alias("last_us"),
-            F.count("*").alias("calls"),
-            F.countDistinct("node").alias("consumers"),
-            F.max("reconsume_times").alias("reconsume_times"),
-        )
-    )
-    finished = (
-        _finished(events)
-        .unionByName(polled.select(*KEY, "node", F.col("ts_us").alias("done_us")))
-        .groupBy(KEY)
-        .agg(
-            F.min("done_us").alias("consumed_us"),
-            F.min_by("node", "done_us").alias("consumer"),
-            F.max("done_us").alias("last_done_us"),
-            F.max_by("node", "done_us").alias("last_consumer"),
-            F.count("*").alias("successes"),
-        )
+    calls = [began, polled, _ended(events).withColumn("what", F.lit(ENDED))]
+    columns = [*KEY, "node", *PLACE[1:], "messages", "reconsume_times", "ts_us", "what"]
+    of_calls = _members(events, reduce(DataFrame.unionByName, [frame.select(*columns) for frame in calls]))
+    got_us = F.when(F.col("what") != ENDED, F.col("ts_us"))
+    # Who polls has no listener: its application is done with what it got.
+    done_us = F.when(F.col("what") != BEGAN, F.col("ts_us"))
+    told = of_calls.groupBy(KEY).agg(
+        F.min(got_us).alias("first_us"),
+        F.min_by("node", got_us).alias("first_consumer"),
+        F.max(got_us).alias("last_us"),
+        F.count(got_us).alias("calls"),
+        F.size(F.collect_set(F.when(got_us.isNotNull(), F.col("node")))).cast("bigint").alias("consumers"),
+        F.max(F.when(got_us.isNotNull(), F.col("reconsume_times"))).alias("reconsume_times"),
+        F.min(done_us).alias("consumed_us"),
+        F.min_by("node", done_us).alias("consumer"),
+        F.max(done_us).alias("last_done_us"),
+        F.max_by("node", done_us).alias("last_consumer"),
+        F.count(done_us).alias("successes"),
     )
     back = (
         of_kind(events, "SendBackStored")
@@ -81,16 +58,38 @@ def _query(tables: Tables) -> DataFrame:
             F.max(F.when(~F.col("is_dead"), F.col("ts_us"))).alias("last_back_us"),
         )
     )
-    return (
-        calls.join(finished, KEY, "full")
-        .join(back, KEY, "full")
-        .withColumns({name: F.coalesce(name, F.lit(0)) for name in ("calls", "consumers", "successes", "given_back")})
+    return told.join(back, KEY, "full").withColumns({
+        name: F.coalesce(name, F.lit(0)) for name in ("calls", "consumers", "successes", "given_back")
+    })  # fmt: skip
+
+
+def _members(events: DataFrame, calls: DataFrame) -> DataFrame:
+    """A row for each message of each call: a call is told with its first message, the others follow it in its queue.
+
+    What was given back lies in the group's retry queue, though it is told with the topic that it was sent to.
+    """
+    told = [*KEY, "node", "ts_us", "reconsume_times", "what"]
+    again = F.concat(F.lit("%RETRY%"), "group")
+    names = masters(events)
+    stored = (
+        of_kind(events, "MessageStored")
+        .join(names, [WORLD, "node"])
+        .select(*PLACE, F.col("unique_key").alias("msg_id"))
+        .where("msg_id != ''")
     )
+    several = (
+        calls.where("messages > 1")
+        .drop("msg_id")
+        .withColumn("topic", F.when(F.col("reconsume_times") > 0, again).otherwise(F.col("topic")))
+        .withColumn("queue_offset", F.explode(F.expr("sequence(queue_offset, queue_offset + messages - 1)")))
+        .join(stored, PLACE)
+    )
+    return calls.where("messages = 1").select(*told).unionByName(several.select(*told))
 
 
-def _finished(events: DataFrame) -> DataFrame:
-    """A row for each message of each call that went well, with its end; of a call that nobody saw begin, the first
-    message, by which its end is told.
+def _ended(events: DataFrame) -> DataFrame:
+    """A row for each call that went well, with its end; of a call that nobody saw begin, the first message, by which
+    its end is told.
     """
     place = ["group", "node", "topic", "broker_name", "queue_id", "queue_offset"]
     began = of_kind(events, "ConsumeStarted").select(
@@ -100,13 +99,12 @@ def _finished(events: DataFrame) -> DataFrame:
     ended = of_kind(events, "ConsumeFinished").where(F.col("status").isin(*CONSUMED))
     same = [F.col(name) == F.col(f"began_{name}") for name in (WORLD, *place)]
     while_it_ran = (F.col("began_us") <= F.col("ts_us")) & (F.col("ts_us") - F.col("began_us") <= F.col("cost_us"))
-    calls = (
+    return (
         ended.join(began, [*same, while_it_ran], "left")
         .withColumn("messages", F.coalesce("messages", F.lit(1)))
         .select(*KEY, "node", *PLACE[1:], "messages", "reconsume_times", "ts_us")
         .distinct()
     )
-    return _members(events, calls).select(*KEY, "node", F.col("ts_us").alias("done_us"))
 
 
 DELIVERIES = Table(

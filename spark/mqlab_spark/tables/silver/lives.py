@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 
 from mqlab_spark.pairs import at_masters
 from mqlab_spark.schema import PULL, QUEUE, of_kind
-from mqlab_spark.tables.copies import MESSAGE, surviving
+from mqlab_spark.tables.copies import MESSAGE, left_of, on_slaves, records_of_messages, torn_of
 from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
 
 PLACE = [*QUEUE, "queue_offset"]
@@ -41,8 +41,8 @@ def pulled(events: DataFrame) -> DataFrame:
 def _query(tables: Tables) -> DataFrame:
     events = tables[EVENTS]
     messages = tables["messages"].withColumnRenamed("broker", "node")
-    torn = surviving(events).where("left = 0 AND on_slaves = 0")
-    ends = torn.select(*MESSAGE, "topic", F.col("torn_us").alias("lost_us"))
+    in_its_topic = F.col("topic").eqNullSafe
+    is_lost = (left_of(in_its_topic) == 0) & F.col("on_slaves").isNull()
     groups = tables["deliveries"].select(
         *MESSAGE, "group", "first_us", "calls", "consumed_us", "successes", "first_back_us", "given_back", "dead_us"
     )
@@ -55,7 +55,9 @@ def _query(tables: Tables) -> DataFrame:
     )
     return (
         messages.join(dispatched(events), PLACE, "left")
-        .join(ends, [*MESSAGE, "topic"], "left")
+        .join(records_of_messages(events), MESSAGE, "left")
+        .join(on_slaves(events), [*MESSAGE, "topic"], "left")
+        .withColumn("lost_us", F.when(is_lost, torn_of(in_its_topic)))
         .join(groups.join(known, [*MESSAGE, "group"], "full"), MESSAGE, "left")
         .withColumnsRenamed({"node": "broker", "first_us": "listened_us", "first_back_us": "retried_us"})
         .withColumns({name: F.coalesce(name, F.lit(0)) for name in ("calls", "successes", "given_back")})

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 
 from mqlab.explore.rules_of_transactions import COMMIT, ROLLBACK
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.half_messages import is_copy, is_ended, is_hidden, of_half_messages, torn_halves
+from mqlab_spark.tables.half_messages import halves, is_ended, is_hidden, of_half_messages
 from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, TRUTH, WHOLE, Table, Tables, shared
 
 COMMITTED, ROLLED_BACK, PUT_ASIDE = "committed", "rolled back", "put aside"
@@ -40,20 +40,19 @@ def _query(tables: Tables) -> DataFrame:
         F.min_by("from_check", F.when(ended, which_end)).alias("from_check"),
         F.count(F.when(is_ended(COMMIT), 1)).alias("commits"),
         F.min(F.when(put_aside, ts_us)).alias("put_aside_us"),
-        F.count(F.when(is_copy(), 1)).alias("copies"),
         stored.alias("stored"),
     )  # fmt: skip
     in_its_topic = F.filter("stored", lambda record: record["topic"] == F.col("topic"))
-    torn = torn_halves(events, "node").withColumnRenamed("node", "broker")
-    is_torn = F.coalesce("ended_us", "put_aside_us").isNull() & (F.col("torn_halves") >= F.col("copies"))
+    left = halves(events, "node").withColumnRenamed("node", "broker")
+    is_torn = F.coalesce("ended_us", "put_aside_us").isNull() & (F.col("halves") == 0)
     return (
         each.where("hidden_us IS NOT NULL")
         .join(_said(events), [WORLD, "msg_id"], "left")
-        .join(torn, KEY, "left")
+        .join(left, KEY, "left")
         .withColumn("visible_us", F.array_min(F.transform(in_its_topic, lambda record: record["ts_us"])))
         .withColumn("lost_us", F.when(is_torn, F.col("halves_torn_us")))
         .withColumn("outcome", _outcome())
-        .drop("stored", "copies", "torn_halves", "halves_torn_us", "local_state")
+        .drop("stored", "halves", "halves_torn_us", "local_state")
     )
 
 
