@@ -10,10 +10,10 @@ Spark reads traces by these rules, too (`mqlab_spark.contract`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.trace.bus import Row
@@ -71,18 +71,25 @@ def check_whole(path: str | Path) -> dict[str, Any]:
     if _is_parquet(path):
         return _check_parquet_whole(path)
     header = _json_header(path)
-    if header.get("end_mark"):
-        with Path(path).open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - LAST_BYTES))
-            *_, last_line, rest = ["", *file.read().decode("ascii", "replace").split("\n")]
-            end = None if rest else _end_of(last_line)
-            if end is None:
-                raise _not_whole(path)
-            file.seek(0)
-            count = sum(piece.count(b"\n") for piece in iter(partial(file.read, PIECE_BYTES), b"")) - HEADER_AND_MARK
-        if end != count:
-            raise _counts_others(path, count, end)
+    with Path(path).open("rb") as file:
+        check_lines(file, header, path)
     return header
+
+
+def check_lines(file: BinaryIO, header: Mapping[str, Any], path: str | Path) -> None:
+    """ProtocolError as `check_whole`, for JSON lines in an open file whose header is known."""
+    if not header.get("end_mark"):
+        return
+    file.seek(0, 2)
+    file.seek(max(0, file.tell() - LAST_BYTES))
+    *_, last_line, rest = ["", *file.read().decode("ascii", "replace").split("\n")]
+    end = None if rest else _end_of(last_line)
+    if end is None:
+        raise _not_whole(path)
+    file.seek(0)
+    count = sum(piece.count(b"\n") for piece in iter(partial(file.read, PIECE_BYTES), b"")) - HEADER_AND_MARK
+    if end != count:
+        raise _counts_others(path, count, end)
 
 
 def _is_parquet(path: str | Path) -> bool:
@@ -96,10 +103,11 @@ def _json_header(path: str | Path) -> dict[str, Any]:
 
 def _parquet_header(path: str | Path) -> dict[str, Any]:
     with _open_parquet(path) as file:
-        return _header_of(file, path)
+        return header_of(file, path)
 
 
-def _header_of(file: Any, path: str | Path) -> dict[str, Any]:
+def header_of(file: Any, path: str | Path) -> dict[str, Any]:
+    """The header of an open Parquet trace, whether or not it is whole; ProtocolError as `read_header`."""
     return check_header((file.metadata.metadata or {}).get(PARQUET_KEY, b""), path)
 
 
@@ -110,7 +118,7 @@ def _check_parquet_whole(path: str | Path) -> dict[str, Any]:
 
 def check_footer(file: Any, path: str | Path) -> dict[str, Any]:
     """The header of an open Parquet trace (a `pyarrow.parquet.ParquetFile`); ProtocolError as `check_whole`."""
-    header = _header_of(file, path)
+    header = header_of(file, path)
     told, rows = file.metadata.metadata or {}, file.metadata.num_rows
     end = told.get(END_MARK.encode())
     if header.get("end_mark") and end is None:

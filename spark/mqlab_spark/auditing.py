@@ -21,6 +21,7 @@ from mqlab.data_sets.named_worlds import world_of
 from mqlab.data_sets.recipe import seal
 from mqlab_spark.planting import ACKNOWLEDGED_ONLY, CLOCK, CONSUMED_ONLY, NAME, NOT_HANDED_OUT, TOO_EARLY, WRONG_GROUP
 from mqlab_spark.schema import WORLD
+from mqlab_spark.storage import folder
 from mqlab_spark.tables import ALL, EVENTS
 from mqlab_spark.tables.gold.audit import NEVER_STORED
 
@@ -108,8 +109,9 @@ def verdicts(tables: Mapping[str, DataFrame], directory: str | Path) -> tuple[li
 
     Of traces of a data set in which faults were planted, what the data set has sealed is none of the others.
     """
-    file = Path(directory) / CARD
-    card = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    there = folder(directory)
+    seen = there.look(CARD) if there.stat("") is None else None
+    card = json.loads(seen.data) if seen else {}
     if not card.get("sealed"):
         return None
     rows = [(row[WORLD], (row["what"], row["group"], row["msg_id"])) for row in found(tables).collect()]

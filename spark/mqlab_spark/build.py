@@ -35,7 +35,7 @@ from mqlab_spark.schema import WORLD, trace_schema
 from mqlab_spark.storage import File, Folder
 from mqlab_spark.tables import ALL, BRONZE, EVENTS, GOLD, SILVER, TRACES, Table
 from mqlab_spark.tables.table import TEXT, TRACE_COLUMNS
-from mqlab_spark.traces import listed, row_of
+from mqlab_spark.traces import READERS, listed, row_of
 
 LAYERS = (BRONZE, SILVER, GOLD)
 LAYOUT = {"compression": "zstd", "parquet.page.row.count.limit": "2000"}
@@ -59,8 +59,6 @@ MOST_TOLD = 20
 """So many files that were set aside are named on the terminal."""
 
 END_BYTES = 65_536
-READERS = 16
-"""So many headers are read at a time: it is waiting for disks and servers, most of all."""
 
 Progress = Callable[[str, int, float], None]
 """Told of each table when it is there: its name, its rows, and how many seconds it took (0: it was there already)."""

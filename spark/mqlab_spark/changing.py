@@ -50,7 +50,7 @@ class World:
 
     def __init__(self, file: TraceFile) -> None:
         self.file = file
-        read = read_json_lines if file.path.suffix == ".jsonl" else read_parquet
+        read = read_json_lines if file.path.endswith(".jsonl") else read_parquet
         self.rows: list[Row | None] = list(read(file.path))
         self.added: list[Row] = []
         self.used: set[str] = set()
@@ -216,7 +216,7 @@ class World:
         for row in rows:
             digest(row)
         about = {**self.file.header["metadata"], TRACE_HASH: digest.hexdigest()}
-        recorder = JsonLinesRecorder if self.file.path.suffix == ".jsonl" else ParquetRecorder
+        recorder = JsonLinesRecorder if self.file.path.endswith(".jsonl") else ParquetRecorder
         with recorder(out, about) as record:
             for row in rows:
                 record(row)

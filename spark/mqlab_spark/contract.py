@@ -22,7 +22,7 @@ from pyarrow import parquet
 from mqlab.errors import ProtocolError
 from mqlab.trace.catalogue import CATALOGUE, COMMON_TYPES, FIRST, columns_of, field_types
 from mqlab.trace.record import KIND
-from mqlab.trace.recorded import check_footer, check_header, json_rows
+from mqlab.trace.recorded import check_footer, check_header, check_lines, header_of, json_rows
 from mqlab.trace.recorder import arrow_arrays
 from mqlab_spark.storage import Folder
 
@@ -46,9 +46,9 @@ def kind_schema(kind: str) -> pa.Schema:
     return pa.schema([(name, ARROW_TYPES[types[name]]) for name in columns_of(kind) if name != "kind"])
 
 
-def read_header(there: Folder, path: str) -> dict[str, Any]:
-    """The header of a trace, at a path below a folder; ProtocolError if it is not what it should be, or the end, or the
-    schema.
+def read_header(there: Folder, path: str, *, whole: bool = True) -> dict[str, Any]:
+    """The header of a trace, at a path below a folder; ProtocolError if it is not what it should be, or the schema, or,
+    unless `whole` is False, the end.
 
     Of JSON lines only the first line is read here: whether they are whole, and whether each of them is an event, turns
     out as they are read.
@@ -56,9 +56,19 @@ def read_header(there: Folder, path: str) -> dict[str, Any]:
     with _saying_where(path):
         if not path.endswith(".jsonl"):
             with there.open(path) as stream:
-                return check_footer(parquet.ParquetFile(stream), path)
+                file = parquet.ParquetFile(stream)
+                return check_footer(file, path) if whole else header_of(file, path)
         with there.open(path) as stream, _as_text(stream) as text:
             return check_header(text.readline(), path)
+
+
+def check_whole(there: Folder, path: str) -> dict[str, Any]:
+    """The header of a trace, as `read_header` gives it; ProtocolError also for JSON lines that are not whole."""
+    header = read_header(there, path)
+    if path.endswith(".jsonl"):
+        with _saying_where(path), there.open(path) as stream:
+            check_lines(stream, header, path)
+    return header
 
 
 def read_events(there: Folder, path: str) -> Iterator[Batch]:

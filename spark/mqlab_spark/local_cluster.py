@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,9 +42,9 @@ MEMORY_NEEDED_MIB = 3_000
 class Daemon:
     """A process of Spark whose log is read until it says what was waited for."""
 
-    def __init__(self, *command: str, env: dict[str, str]) -> None:
+    def __init__(self, *command: str, env: dict[str, str], within: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
-            [str(SPARK_HOME / "bin" / command[0]), *command[1:]],
+            [*within, str(SPARK_HOME / "bin" / command[0]), *command[1:]],
             env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self._lines: queue.Queue[str | None] = queue.Queue()
@@ -85,15 +86,17 @@ class Daemon:
 class LocalCluster:
     """A master and workers, from `with` to its end; `master` is the address for `session(master=...)`.
 
+    `within` is a command that starts another one, by which each worker is started: in a container, say.
     LearnerError where there is too little memory for it, or when one of its processes does not start.
     """
 
-    def __init__(self, workers: int = 2) -> None:
+    def __init__(self, workers: int = 2, within: Sequence[str] = ()) -> None:
         if workers < 1:
             raise LearnerError(f"{workers} workers cannot be", "give a number from 1 on")
         self.master = f"spark://127.0.0.1:{free_port()}"
         self.workers: list[Daemon] = []
         self._wanted = workers
+        self._within = within
         self._running: list[Daemon] = []
 
     def __enter__(self) -> LocalCluster:
@@ -114,7 +117,8 @@ class LocalCluster:
             port = self.master.rpartition(":")[2]
             self._start("New state: ALIVE", "master.Master", "--port", port)
             for _ in range(self._wanted):
-                self.workers.append(self._daemon("worker.Worker", "-c", "1", "-m", MEMORY, self.master))
+                command = ("worker.Worker", "-c", "1", "-m", MEMORY, self.master)
+                self.workers.append(self._daemon(*command, within=self._within))
             for worker in self.workers:
                 worker.wait_for("Successfully registered with master")
         except BaseException:
@@ -140,10 +144,10 @@ class LocalCluster:
     def _start(self, words: str, name: str, *arguments: str) -> None:
         self._daemon(name, *arguments).wait_for(words)
 
-    def _daemon(self, name: str, *arguments: str) -> Daemon:
+    def _daemon(self, name: str, *arguments: str, within: Sequence[str] = ()) -> Daemon:
         started = Daemon(
             "spark-class", f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", "--webui-port", str(free_port()),
-            *arguments, env=self.environment,
+            *arguments, env=self.environment, within=within,
         )  # fmt: skip
         self._running.append(started)
         return started

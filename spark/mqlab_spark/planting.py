@@ -255,7 +255,7 @@ def plant(traces: str | Path, out: str | Path, *, seed: int = 0, each: int = 3) 
         raise LearnerError(f"there is no trace at {traces}", "write one: mqlab trace SCENARIO --out trace.parquet")
     if not there.is_local:
         raise LearnerError(f"{traces} is not on this machine", "copy the traces here, and plant in the copies")
-    files = trace_files({Path(there.at(file)): check_whole(there.at(file)) for file in found})
+    files = trace_files(there, {file: check_whole(there.at(file)) for file in found})
     choices = Choices(seed)
     worlds = _Worlds(files, choices)
     planted: dict[str, list[tuple[str, Found]]] = {kind: [] for kind in (A_CLOCK, *KINDS)}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,18 +18,25 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 from mqlab.data_sets.named_worlds import NAME, TRACE_HASH
 from mqlab.errors import LearnerError
 from mqlab.trace.recorded import check_whole, read_header
+from mqlab_spark import contract
 from mqlab_spark.schema import WORLD, trace_schema
 from mqlab_spark.storage import File, Folder, files_at
 
 PATH = "_path"
 
+READERS = 16
+"""So many headers are read at a time: it is waiting for disks and servers, most of all."""
+
+WITHOUT = "^(?:file:/*(?=/)|hdfs://[^/]*|s3a://)"
+"""What an address of Spark's begins with before the path that a file has in its store."""
+
 _hashes: dict[str, set[str]] = {}
 
 
 class TraceFile(NamedTuple):
-    """A trace on this machine: where it lies, its path below the directory that all have, its world, its header."""
+    """A trace: its path in its store, its path below the folder that all have in common, its world, its header."""
 
-    path: Path
+    path: str
     file: str
     world: str
     header: Mapping[str, Any]
@@ -43,36 +51,34 @@ class TraceFile(NamedTuple):
 def read_trace(spark: SparkSession, path: str | Path, *, whole: bool = True) -> DataFrame:
     """A recorded trace, or all traces of a directory or a pattern, as one DataFrame: `world`, then `trace_schema()`.
 
-    Files that end in .jsonl are JSON lines, all others Parquet. One file is one world. ProtocolError if a file on this
-    machine is of another schema version, or is not whole because its recording was interrupted (`whole=False` reads
-    what is there); files elsewhere, as in hdfs://, are not opened before the job runs, so each is called as its
-    address. LearnerError without a file.
+    They may lie wherever `mqlab_spark.storage` reaches. Files that end in .jsonl are JSON lines, all others Parquet.
+    One file is one world. ProtocolError if a file is of another schema version, or is not whole because its recording
+    was interrupted (`whole=False` reads what is there). LearnerError without a file.
     """
-    elsewhere = "://" in str(path) and not str(path).startswith("file://")
-    paths = [str(path)] if elsewhere else _local_files(str(path).removeprefix("file://"))
-    header_of = check_whole if whole else read_header
-    files = [] if elsewhere else trace_files({Path(each): header_of(each) for each in paths})
-    json_lines = paths[0].endswith(".jsonl")
-    reader = spark.read.schema(trace_schema())
-    # Header and end mark of JSON lines have none of the columns; a line cut short must not pass for another one.
-    mode = "FAILFAST" if whole else "DROPMALFORMED"
-    frame = reader.json(paths, mode=mode).where("kind IS NOT NULL") if json_lines else reader.parquet(*paths)
-    named = frame.withColumn(WORLD, F.col("_metadata.file_path")) if elsewhere else with_worlds(spark, frame, files)
-    return named.select(WORLD, *trace_schema().names)
-
-
-def _local_files(path: str) -> list[str]:
-    """The files that a path on this machine means, all of one kind. LearnerError if there is none."""
-    place = Path(path)
-    if place.is_dir():
-        found = [str(file) for ending in ("parquet", "jsonl") for file in sorted(place.rglob(f"*.{ending}"))]
-    else:
-        found = sorted(glob.glob(str(place)))
+    there, found = listed(path)
     if not found:
         raise LearnerError(f"there is no trace at {path}", "write one: mqlab trace SCENARIO --out trace.parquet")
-    if len({Path(file).suffix == ".jsonl" for file in found}) > 1:
+    json_lines = {file.endswith(".jsonl") for file in found}
+    if len(json_lines) > 1:
         raise LearnerError(f"{path} holds both JSON lines and Parquet", "name one of them, like 'traces/*.parquet'")
-    return found
+    with ThreadPoolExecutor(READERS) as pool:
+        headers = pool.map(partial(_header_at, there, whole=whole), found)
+        files = trace_files(there, dict(zip(found, headers, strict=True)))
+    reader = spark.read.schema(trace_schema())
+    addresses = [there.spark(file) for file in found]
+    # Header and end mark of JSON lines have none of the columns; a line cut short must not pass for another one.
+    mode = "FAILFAST" if whole else "DROPMALFORMED"
+    frame = (
+        reader.json(addresses, mode=mode).where("kind IS NOT NULL") if json_lines == {True}
+        else reader.parquet(*addresses)
+    )  # fmt: skip
+    return with_worlds(spark, there, frame, files).select(WORLD, *trace_schema().names)
+
+
+def _header_at(there: Folder, file: str, *, whole: bool) -> dict[str, Any]:
+    if there.is_local:
+        return (check_whole if whole else read_header)(there.at(file))
+    return contract.check_whole(there, file) if whole else contract.read_header(there, file, whole=False)
 
 
 def listed(traces: str | Path) -> tuple[Folder, dict[str, File]]:
@@ -86,21 +92,20 @@ def _is_hidden(path: str) -> bool:
     return any(part.startswith(("_", ".")) for part in path.split("/"))
 
 
-def trace_files(headers: Mapping[Path, Mapping[str, Any]]) -> list[TraceFile]:
-    """Traces, of which the headers are known, with the names of their worlds.
+def trace_files(there: Folder, headers: Mapping[str, Mapping[str, Any]]) -> list[TraceFile]:
+    """Traces below a folder, of which the headers are known, with the names of their worlds.
 
     A world is called as the header of its trace says; several traces of one world are told apart by a comment behind
     the name, `held-pulls --seed 7 # night/b.parquet`. A trace that does not say what it is of is called as its file.
     """
-    whole = [Path(os.path.abspath(path)) for path in headers]
-    common = os.path.commonpath([path.parent for path in whole]) if whole else ""
+    common = os.path.commonpath([os.path.dirname(file) for file in headers]) if headers else ""
     names = [str(header["metadata"].get(NAME, "")) for header in headers.values()]
     times = Counter(names)
     found = []
-    for path, header, name in zip(whole, headers.values(), names, strict=True):
-        file = path.relative_to(common).as_posix()
+    for path, header, name in zip(headers, headers.values(), names, strict=True):
+        file = os.path.relpath(path, common or ".")
         world = file if not name else name if times[name] == 1 else f"{name} # {file}"
-        found.append(TraceFile(path, file, world, header))
+        found.append(TraceFile(there.at(path), file, world, header))
     _remember(found)
     return found
 
@@ -130,19 +135,19 @@ def hashes_read(world: str) -> set[str]:
     return set(_hashes.get(world, ()))
 
 
-def with_worlds(spark: SparkSession, frame: DataFrame, files: Sequence[TraceFile]) -> DataFrame:
-    """Rows that were read from these files, with the column `world`."""
+def with_worlds(spark: SparkSession, there: Folder, frame: DataFrame, files: Sequence[TraceFile]) -> DataFrame:
+    """Rows that were read from these files of a folder, with the column `world`."""
     if len(files) == 1:
         return frame.withColumn(WORLD, F.lit(files[0].world))
     # A table of Arrow is read by Spark itself; a list of rows would start Python workers.
     names = spark.createDataFrame(
-        pa.table({PATH: [str(each.path) for each in files], WORLD: [each.world for each in files]})
+        pa.table({PATH: [each.path for each in files], WORLD: [each.world for each in files]})
     )
-    return frame.withColumn(PATH, local_path()).join(F.broadcast(names), PATH).drop(PATH)
+    return frame.withColumn(PATH, _path_read()).join(F.broadcast(names), PATH).drop(PATH)
 
 
-def local_path() -> Column:
-    """The path on this machine of the file that a row is read from."""
+def _path_read() -> Column:
+    """The path in its store of the file that a row is read from."""
     # Spark's address of a file is encoded as a URL, but a plus sign in it is a plus sign.
     address = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
-    return F.regexp_replace(address, "^file:/+", "/")
+    return F.regexp_replace(address, WITHOUT, "")

@@ -1,10 +1,12 @@
-"""Tables on HDFS and on S3: a build that is killed five times there has the rows of one on this machine.
+"""Tables on HDFS and on S3: a build that is killed five times there has the rows of one on this machine, and so has
+one by three workers that share no disk.
 
 It is a build of the tables that an audit needs, since there are a dozen builds.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -17,8 +19,15 @@ from pathlib import Path
 import pytest
 from pyarrow import dataset
 
+from mqlab.trace.recorded import read_parquet
+from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
+from mqlab_spark.archive import write_archive
+from mqlab_spark.local_cluster import LocalCluster
 from mqlab_spark.place import Place
-from tests.storage.servers import jars
+from mqlab_spark.storage import folder
+from tests.storage.servers import JARS, ROOT, jars
+
+ENVIRONMENT = Path(sys.prefix)
 
 KILLS = 5
 PATIENCE_S = 600
@@ -27,26 +36,66 @@ BUILD = """
 import sys
 from mqlab_spark import build, session
 from mqlab_spark.auditing import NEEDED
-build(session(master="local[2]"), *sys.argv[1:], only=NEEDED)
+build(session(), *sys.argv[1:], only=NEEDED)
 """
+
+LOOK_ROUND = """
+import json, os, sys
+from mqlab_spark import session
+def look(_):
+    import mqlab, mqlab_spark
+    code = [os.path.dirname(os.path.dirname(each.__file__)) for each in (mqlab, mqlab_spark)]
+    yield os.stat("/tmp").st_dev, [path for path in paths if os.path.exists(path)], code
+paths = sys.argv[1:]
+rows = session().sparkContext.parallelize(range(3), 3).barrier().mapPartitions(look).collect()
+print(json.dumps(rows))
+"""
+"""What each of three workers sees: which /tmp, which of some paths, and where the code lies that it runs."""
+
+READ = """
+import json, sys
+from mqlab.errors import MqlabError
+from mqlab_spark import read_trace, session
+def told(path, **how):
+    try:
+        trace = read_trace(spark, sys.argv[1] + path, **how)
+        return sorted(map(list, trace.groupBy("world", "kind").count().collect()))
+    except MqlabError as problem:
+        return f"{type(problem).__name__}: {str(problem).replace(sys.argv[1], '')}"
+spark = session()
+whole = ["", "/two", "/two/*/x.parquet", "/two/b y/x.parquet", "/lines", "/lines/a.jsonl", "/cut", "/none"]
+print(json.dumps([told(path) for path in whole] + [told(path, whole=False) for path in ("/lines", "/cut")]))
+"""
+"""What is read at some paths below an address: how many events of each kind and world, or why none."""
+
+
+def begun(program: str, *arguments: str, master: str = "local[2]", submit: str = "") -> subprocess.Popen[bytes]:
+    """A program, begun, in a process group of its own; Spark has what it takes to reach S3."""
+    reach_s3 = os.pathsep.join(map(str, jars("hadoop-aws", "bundle", "analyticsaccelerator")))
+    classes = f"--driver-class-path {reach_s3} --conf spark.executor.extraClassPath={reach_s3}"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "MQLAB_SPARK_MASTER": master, "PYSPARK_SUBMIT_ARGS": f"{classes} {submit} pyspark-shell"},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+
+
+def ended(job: subprocess.Popen[bytes]) -> str:
+    """Let it come to its end; what it printed."""
+    printed, errors = job.communicate(timeout=PATIENCE_S)
+    assert job.returncode == 0, errors.decode()
+    return printed.decode()
 
 
 def building(traces: Path, out: str) -> subprocess.Popen[bytes]:
-    """A build, begun, in a process group of its own; Spark has what it takes to reach S3."""
-    reach_s3 = os.pathsep.join(map(str, jars("hadoop-aws", "bundle", "analyticsaccelerator")))
-    return subprocess.Popen(
-        [sys.executable, "-c", BUILD, str(traces), out],
-        env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"--driver-class-path {reach_s3} pyspark-shell"},
-        stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+    """A build, begun."""
+    return begun(BUILD, str(traces), out)
 
 
 def build(traces: Path, out: str) -> float:
     """Build to the end; returns how many seconds it took."""
     began = time.monotonic()
-    job = building(traces, out)
-    _, printed = job.communicate(timeout=PATIENCE_S)
-    assert job.returncode == 0, printed.decode()
+    ended(building(traces, out))
     return time.monotonic() - began
 
 
@@ -55,7 +104,8 @@ def rows(out: str) -> dict[str, list[str]]:
     place = Place(out)
     found = {}
     for name, entry in place.entries().items():
-        table = dataset.dataset(f"{place.root}/{entry.path}", filesystem=place.files, format="parquet").to_table()
+        (path,) = entry.paths
+        table = dataset.dataset(f"{place.root}/{path}", filesystem=place.files, format="parquet").to_table()
         found[name] = sorted(map(str, table.to_pylist()))
         assert len(found[name]) == entry.rows
     return found
@@ -95,3 +145,61 @@ def test_a_build_on_s3_that_was_killed_five_times_has_the_rows_of_one_here(
     s3: Mapping[str, str], traces: Path, local: tuple[dict[str, list[str]], float]
 ) -> None:
     assert killed_and_ended(traces, "s3a://lake/tables", local) == local[0]
+
+
+@pytest.fixture(scope="module")
+def many(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with traces of two worlds, with a world as JSON lines, and with lines that were cut."""
+    place = tmp_path_factory.mktemp("many")
+    (trace,) = traces.iterdir()
+    for name, header in (("two/a/x.parquet", {}), ("two/b y/x.parquet", {"world": "w"}), ("lines/a.jsonl", {})):
+        (place / name).parent.mkdir(parents=True)
+        recorder = JsonLinesRecorder if name.endswith(".jsonl") else ParquetRecorder
+        with recorder(place / name, header) as recording:
+            for row in read_parquet(trace):
+                recording(row)
+    (place / "cut").mkdir()
+    lines = (place / "lines" / "a.jsonl").read_text().splitlines(keepends=True)
+    (place / "cut" / "a.jsonl").write_text("".join(lines[:-9]))
+    return place
+
+
+@pytest.mark.parametrize("store", ["hdfs", "s3"])
+def test_traces_are_read_in_each_store_as_here(store: str, many: Path, request: pytest.FixtureRequest) -> None:
+    found = request.getfixturevalue(store)
+    place = folder(f"{found}/many" if store == "hdfs" else "s3a://lake/many")
+    for file in folder(many).files():
+        place.arrow.create_dir(place.at(file.path).rpartition("/")[0])
+        with place.arrow.open_output_stream(place.at(file.path)) as stream:
+            stream.write((many / file.path).read_bytes())
+    here, there = (json.loads(ended(begun(READ, address))) for address in (str(many), place.address))
+    assert [said[: said.index(":")] if isinstance(said, str) else len(said) > 9 for said in here] == [
+        "LearnerError", True, True, True, True, True, "ProtocolError", "LearnerError", True, True,
+    ]  # fmt: skip
+    assert [str(said).replace("/cut/a.jsonl", "a.jsonl") for said in there] == [
+        str(said).replace("/cut/a.jsonl", "a.jsonl") for said in here
+    ]
+
+
+def test_a_build_by_three_workers_without_a_shared_disk_has_the_rows_of_one_here(
+    s3: Mapping[str, str], traces: Path, local: tuple[dict[str, list[str]], float], tmp_path: Path
+) -> None:
+    (trace,) = traces.iterdir()
+    place = folder("s3a://lake/three")
+    with place.arrow.open_output_stream(place.at(f"traces/{trace.name}")) as stream:
+        stream.write(trace.read_bytes())
+    write_archive(tmp_path / "mqlab-spark.zip")
+    # Each worker has a /tmp of its own, and of this directory what is installed: no code, no traces, no tables.
+    alone = [
+        "bwrap", "--dev-bind", "/", "/", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", str(ROOT),
+        *(word for path in (ENVIRONMENT, JARS) for word in ("--ro-bind", str(path), str(path))),
+        "--unshare-pid", "--die-with-parent",
+    ]  # fmt: skip
+    with LocalCluster(workers=3, within=alone) as cluster:
+        told = {"master": cluster.master, "submit": f"--py-files {tmp_path}/mqlab-spark.zip --executor-memory 700m"}
+        seen = json.loads(ended(begun(LOOK_ROUND, str(trace), str(ROOT / "mqlab"), **told)))
+        assert len({device for device, _, _ in seen}) == 3, "each has a disk of its own"
+        assert [paths for _, paths, _ in seen] == [[], [], []], "and sees nothing of ours"
+        assert all(where.endswith("mqlab-spark.zip") for _, _, code in seen for where in code)
+        ended(begun(BUILD, "s3a://lake/three/traces", "s3a://lake/three/tables", **told))
+    assert rows("s3a://lake/three/tables") == local[0]
