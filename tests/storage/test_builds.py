@@ -29,6 +29,7 @@ from tests.storage.servers import JARS, ROOT, jars
 
 ENVIRONMENT = Path(sys.prefix)
 
+APART = "spark.shuffle.readHostLocalDisk=false"
 KILLS = 5
 PATIENCE_S = 600
 
@@ -196,7 +197,9 @@ def test_a_build_by_three_workers_without_a_shared_disk_has_the_rows_of_one_here
         "--unshare-pid", "--die-with-parent",
     ]  # fmt: skip
     with LocalCluster(workers=3, within=alone) as cluster:
-        told = {"master": cluster.master, "submit": f"--py-files {tmp_path}/mqlab-spark.zip --executor-memory 700m"}
+        # Of workers on one machine Spark thinks that each sees the others' disks.
+        submit = f"--py-files {tmp_path}/mqlab-spark.zip --executor-memory 700m --conf {APART}"
+        told = {"master": cluster.master, "submit": submit}
         seen = json.loads(ended(begun(LOOK_ROUND, str(trace), str(ROOT / "mqlab"), **told)))
         assert len({device for device, _, _ in seen}) == 3, "each has a disk of its own"
         assert [paths for _, paths, _ in seen] == [[], [], []], "and sees nothing of ours"
