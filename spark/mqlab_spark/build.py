@@ -189,31 +189,26 @@ class _Making:
         self.codes = {table.name: code_key(table.query.__module__) for table in self.wanted}
         self.seconds: dict[str, float] = defaultdict(float)
         self._writing = Lock()
+        self.good: dict[str, Made] = {}
+        """The files that come in, as far as is known."""
+        self.set_aside: list[dict[str, str]] = []
+        """The files that do not come in, each with the reason why."""
+        self.batches: list[str] = []
+        """The batches of which all files are as they were."""
 
     # -- traces --------------------------------------------------------------------------------------------------------
 
-    @property
-    def good(self) -> dict[str, Made]:
-        """The files that come in, as far as is known."""
-        aside = {each["file"] for each in self.set_aside}
-        return {file: about for file, about in sorted(self.files.items()) if file not in aside}
-
-    @property
-    def set_aside(self) -> list[dict[str, str]]:
-        """The files that do not come in, each with the reason why."""
+    def _look_again(self) -> None:
+        """Say anew which files come in, which do not, and which batches are as they were: something has changed."""
         reasons = {file: about["problem"] for file, about in self.files.items() if about["problem"]}
         reasons |= _twins({file: about for file, about in self.files.items() if file not in reasons})
-        return [{"file": file, "reason": reason} for file, reason in sorted(reasons.items())]
-
-    @property
-    def batches(self) -> list[str]:
-        """The batches of which all files are as they were."""
-        good = self.good
-        return sorted(
+        self.set_aside = [{"file": file, "reason": reason} for file, reason in sorted(reasons.items())]
+        self.good = {file: about for file, about in sorted(self.files.items()) if file not in reasons}
+        self.batches = sorted(
             batch
             for batch, files in self._members.items()
             if batch in self.tables.get(EVENTS, {})
-            and all(file in good and good[file]["batch"] == batch for file in files)
+            and all(file in self.good and self.good[file]["batch"] == batch for file in files)
         )
 
     def take_in(self) -> None:
@@ -239,6 +234,7 @@ class _Making:
         unknown = [file for file in self.found if file not in self.files]
         with ThreadPoolExecutor(READERS) as pool:
             self.files.update(zip(unknown, pool.map(self._about, unknown), strict=True))
+        self._look_again()
 
     def _about(self, file: str) -> Made:
         about: Made = {"state": self.found[file].state, "batch": None, "problem": None, "events": 0}
@@ -258,12 +254,11 @@ class _Making:
 
     def _new(self) -> list[str]:
         """The files that are in no batch; all, where these would make too many batches."""
-        good, batches = list(self.good), self.batches
-        known = {file for batch in batches for file in self._members[batch]}
-        new = [file for file in good if file not in known]
-        if new and len(batches) >= MOST_BATCHES:
+        known = {file for batch in self.batches for file in self._members[batch]}
+        new = [file for file in self.good if file not in known]
+        if new and len(self.batches) >= MOST_BATCHES:
             self._members.clear()
-            return good
+            return list(self.good)
         return new
 
     def _write_batch(self, files: list[str]) -> None:
@@ -283,6 +278,7 @@ class _Making:
             self._write_traces(batch)
         else:
             del self._members[batch]
+        self._look_again()
         self._write_catalogue()
 
     def _write_traces(self, batch: str) -> None:
@@ -365,11 +361,10 @@ class _Making:
     # -- the catalogue -------------------------------------------------------------------------------------------------
 
     def _catalogue(self) -> Made:
-        batches = self.batches
         names = (EVENTS, TRACES, *(table.name for table in self.wanted))
         tables = {}
         for name in names:
-            parts = {batch: part for batch, part in self.tables.get(name, {}).items() if batch in batches}
+            parts = {batch: part for batch, part in self.tables.get(name, {}).items() if batch in self.batches}
             if parts:
                 # As JSON has it, in the order in which the table has its columns.
                 tables[name] = {"columns": [list(pair) for pair in types_of(name).items()], "batches": parts}
