@@ -339,9 +339,9 @@ class _Making:
         if known is None or known["key"] != key:
             began = time.monotonic()
             path = self._free_path(table.layer, table.name, batch)
-            frame = table.make(tables)
-            with saying_no_room(f"the table {table.name!r} cannot be written to {self.place.where}"):
-                frame.write.mode("error").options(**LAYOUT).parquet(self.place.address(path))
+            for part in table.make_parts(tables):
+                with saying_no_room(f"the table {table.name!r} cannot be written to {self.place.where}"):
+                    part.write.mode("append").options(**LAYOUT).parquet(self.place.address(path))
             rows = _rows(self.place, path)
             with self._writing:
                 known = self._note(table.name, batch, path, rows, key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import NamedTuple
 
 from pyspark.sql import Column as Expression
@@ -34,7 +35,8 @@ class Table(NamedTuple):
     """One table of the pipeline.
 
     `query` is a pure function of the tables in `made_from` and of those in `besides` that exist; what it gives must
-    have just the columns that are declared.
+    have just the columns that are declared. `more` are queries of further rows: one plan of all costs Spark more than
+    one of each.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Table(NamedTuple):
     made_from: tuple[str, ...]
     query: Callable[[Tables], DataFrame]
     besides: tuple[str, ...] = ()
+    more: tuple[Callable[[Tables], DataFrame], ...] = ()
 
     @property
     def schema(self) -> StructType:
@@ -51,9 +54,16 @@ class Table(NamedTuple):
         return schema_of(self.columns)
 
     def make(self, tables: Tables) -> DataFrame:
-        """The table; LearnerError when the query gives other columns than are declared."""
+        """The table; LearnerError when a query gives other columns than are declared."""
+        return reduce(DataFrame.unionByName, self.make_parts(tables))
+
+    def make_parts(self, tables: Tables) -> list[DataFrame]:
+        """The rows of each of its queries; LearnerError when one gives other columns than are declared."""
         besides = {name: tables[name] for name in self.besides if name in tables}
-        made = self.query({**{name: tables[name] for name in self.made_from}, **besides})
+        sources = {**{name: tables[name] for name in self.made_from}, **besides}
+        return [self._checked(query(sources)) for query in (self.query, *self.more)]
+
+    def _checked(self, made: DataFrame) -> DataFrame:
         given = {field.name: field.dataType.simpleString() for field in made.schema}
         wanted = {field.name: field.dataType.simpleString() for field in self.schema}
         if given != wanted:

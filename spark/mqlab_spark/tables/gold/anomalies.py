@@ -7,8 +7,6 @@ lie in a row, so nothing can be wrong within a call ("internal").
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
@@ -76,10 +74,14 @@ COLUMNS = shared(
 
 def _row(frame: DataFrame, anomaly: str, **given: str | Column) -> DataFrame:
     """Rows of an anomaly: columns of the same name, or those that are given."""
-    values = {"anomaly": F.lit(anomaly), "jepsen": F.lit(JEPSEN.get(anomaly)), **given}
+    return _rows(frame, anomaly=F.lit(anomaly), jepsen=F.lit(JEPSEN.get(anomaly)), **given)
+
+
+def _rows(frame: DataFrame, **given: str | Column) -> DataFrame:
+    """Rows of anomalies: columns of the same name, or those that are given."""
     columns = []
     for name, column in COLUMNS.items():
-        value = values.get(name, name if name in frame.columns else None)
+        value = given.get(name, name if name in frame.columns else None)
         expression = F.lit(None) if value is None else F.col(value) if isinstance(value, str) else value
         columns.append(expression.cast(column.type).alias(name))
     return frame.select(*columns)
@@ -279,19 +281,20 @@ def _of_groups(tables: Tables) -> DataFrame:
 
 def _orphans(tables: Tables) -> DataFrame:
     """What groups were given without anything that led to it."""
-    seen = given(tables)
-    nowhere = _row(
-        seen.where("stored_us IS NULL"), "never stored", ts_us="got_us", proof=F.lit("no event says that it was stored")
-    )
     clock_says = F.col("got_us") - F.col("ahead_us") >= F.col("stored_us") - F.col("uncertainty_us")
-    too_early = _row(
-        seen.where("got_us < stored_us"), "before it was stored", ts_us="got_us", before_us="stored_us",
-        proof=F.format_string("it was stored %d us later", F.col("stored_us") - F.col("got_us")),
-        reason=F.when(clock_says, F.format_string(CLOCK_IS_BEHIND, -F.col("ahead_us"))),
+    later_us = F.col("stored_us") - F.col("got_us")
+    explained = F.when(clock_says, F.format_string(CLOCK_IS_BEHIND, -F.col("ahead_us")))
+    wrongs = (
+        _wrong("never stored", F.col("stored_us").isNull(), F.lit("no event says that it was stored")),
+        _wrong("before it was stored", later_us > 0, F.format_string("it was stored %d us later", later_us), explained),
+        _wrong("never handed out", F.col("first_us").isNull(),
+               F.lit("a listener ended with it, and no event says that it began")),
     )  # fmt: skip
-    ended = _row(
-        seen.where("first_us IS NULL"), "never handed out", ts_us="got_us",
-        proof=F.lit("a listener ended with it, and no event says that it began"),
+    seen = given(tables).withColumn("wrong", F.explode(F.array_compact(F.array(*wrongs))))
+    is_early = F.col("wrong.anomaly") == "before it was stored"
+    got = _rows(
+        seen, anomaly="wrong.anomaly", jepsen="wrong.jepsen", proof="wrong.proof", reason="wrong.reason",
+        ts_us="got_us", before_us=F.when(is_early, F.col("stored_us")),
     )  # fmt: skip
     called = _row(
         calls_without_a_delivery(tables[EVENTS]), "never handed out",
@@ -300,17 +303,15 @@ def _orphans(tables: Tables) -> DataFrame:
     wrong_group = _row(
         strangers(tables[EVENTS]), "wrong group", proof=F.lit("no subscription of the group to the topic is told")
     )
-    return nowhere.unionByName(too_early).unionByName(ended).unionByName(called).unionByName(wrong_group)
+    return got.unionByName(called).unionByName(wrong_group)
 
 
-PARTS: tuple[Callable[[Tables], DataFrame], ...] = (_never_given, _as_given, _as_sent, _of_groups, _orphans)
-
-
-def _query(tables: Tables) -> DataFrame:
-    first, *others = (part(tables) for part in PARTS)
-    for other in others:
-        first = first.unionByName(other)
-    return first
+def _wrong(anomaly: str, where: Column, proof: Column, reason: Column | None = None) -> Column:
+    """An anomaly of a row, where it has it."""
+    told = F.lit(None).cast("string") if reason is None else reason
+    named = F.struct(F.lit(anomaly).alias("anomaly"), F.lit(JEPSEN.get(anomaly)).cast("string").alias("jepsen"),
+                     proof.alias("proof"), told.alias("reason"))  # fmt: skip
+    return F.when(where, named)
 
 
 ANOMALIES = Table(
@@ -319,5 +320,6 @@ ANOMALIES = Table(
     "What did clients see of the queues that they should not, which events prove it, and is it explained?",
     COLUMNS,
     (EVENTS, "messages", "deliveries", "audit", "order_violations", "clocks"),
-    _query,
+    _never_given,
+    more=(_as_given, _as_sent, _of_groups, _orphans),
 )
