@@ -23,6 +23,9 @@ from mqlab_spark.failing import FINE, SET_ASIDE, STATUSES, guarded, interrupt_at
 from mqlab_spark.place import Place
 from mqlab_spark.planting import plant
 from mqlab_spark.progress import steps_bar
+from mqlab_spark.tables import EVENTS
+from mqlab_spark.tables.gold.clocks import CLOCKS
+from mqlab_spark.tables.silver.requests import REQUESTS
 from mqlab_spark.traces import listed
 
 MOST_ROWS = 1_000
@@ -97,6 +100,10 @@ def _latency(trace: DataFrame, options: argparse.Namespace) -> None:
     _print("delivery: stored to pulled", jobs.percentiles(jobs.delivery_latency(trace), *pulled))
     _print("delivery by cause", jobs.percentiles(jobs.delivery_latency(trace), "cause"))
     _print("consumption: stored to listener", jobs.percentiles(jobs.consume_latency(trace), "group", *queue))
+    tables = {EVENTS: trace}
+    for table in (REQUESTS, CLOCKS):
+        tables[table.name] = table.make(tables)
+    _print_clocks(tables["clocks"])
 
 
 def _holds(trace: DataFrame, options: argparse.Namespace) -> None:
@@ -114,8 +121,7 @@ def _audit(trace: DataFrame, options: argparse.Namespace) -> None:
     _print("done after a later one of the queue", tables["order_violations"].groupBy("reason").count())
     orphans = tables["anomalies"].where(F.col("anomaly").isin(*ORPHANS))
     _print("without what must come before", orphans.groupBy("anomaly", "group", "topic", "reason").count())
-    wrong = tables["clocks"].where("disagrees").drop("disagrees", "round_trips")
-    _print("clocks that disagree", wrong)
+    _print_clocks(tables["clocks"])
     judged = verdicts(tables, options.trace)
     if judged is not None:
         kinds, others = judged
@@ -130,6 +136,10 @@ def _plant(options: argparse.Namespace) -> None:
     for kind, times in card["planted"].items():
         print(f"{kind}: {times}")
     print(f"what was planted in {card['worlds']} worlds is sealed in {options.out}/{CARD}")
+
+
+def _print_clocks(clocks: DataFrame) -> None:
+    _print("clocks that disagree", clocks.where("disagrees").drop("disagrees", "round_trips"))
 
 
 def _print(title: str, table: DataFrame) -> None:

@@ -1,7 +1,9 @@
 """How long messages take: from the producer to its answer, from the store to a consumer's pull, and to its listener.
 
-All times are the world's own, in microseconds since it began (`..._us`). Each function takes a trace (`read_trace`) and
-says in its docstring which columns it returns; one row is one message.
+All times are in microseconds since the world began (`..._us`), as the clock of the machine shows them that tells of an
+event. Each function takes a trace (`read_trace`) and says in its docstring which columns it returns; one row is one
+message. Where clocks disagree (the table `clocks`), what lies between two machines is wrong by as much: the table
+`latency` corrects that.
 """
 
 from __future__ import annotations
@@ -50,15 +52,27 @@ def delivery_latency(trace: DataFrame) -> DataFrame:
 
     Columns: world, node, group, topic, queue_id, queue_offset, unique_key, cause, stored_us, delivered_us, latency_us.
     """
+    return waits(trace).drop("giver")
+
+
+def waits(trace: DataFrame) -> DataFrame:
+    """As `delivery_latency`, and with the machine that gave the message first and says when: the broker, or its slave.
+
+    Columns: those of delivery_latency, then giver.
+    """
     stored = of_kind(trace, "MessageStored").select(
         *QUEUE, "queue_offset", "unique_key", F.col("ts_us").alias("stored_us")
     )
     # A slave gives what is its master's, from the same places.
+    answers = at_masters(_answers_with_messages(trace).withColumn("giver", F.col("node")), trace)
+    by = F.min_by(F.struct("cause", "giver"), "answered_us").alias("by")
     delivered = (
-        at_masters(_answers_with_messages(trace), trace)
-        .select(*QUEUE, "group", "cause", "answered_us", F.explode(_offsets_answered()).alias("queue_offset"))
+        answers.select(
+            *QUEUE, "group", "cause", "giver", "answered_us", F.explode(_offsets_answered()).alias("queue_offset")
+        )
         .groupBy(*QUEUE, "group", "queue_offset")
-        .agg(F.min("answered_us").alias("delivered_us"), F.min_by("cause", "answered_us").alias("cause"))
+        .agg(F.min("answered_us").alias("delivered_us"), by)
+        .select(*QUEUE, "group", "queue_offset", "delivered_us", "by.cause", "by.giver")
     )
     return stored.join(delivered, on=[*QUEUE, "queue_offset"], how="inner").select(
         WORLD,
@@ -72,6 +86,7 @@ def delivery_latency(trace: DataFrame) -> DataFrame:
         "stored_us",
         "delivered_us",
         (F.col("delivered_us") - F.col("stored_us")).alias("latency_us"),
+        "giver",
     )
 
 
@@ -119,15 +134,16 @@ def delivered_by_cause(trace: DataFrame) -> DataFrame:
     )
 
 
-def percentiles(latencies: DataFrame, *by: str, digits: int | None = None) -> DataFrame:
-    """The distribution of `latency_us` in each group of rows: count, percentiles (interpolated), longest.
+def percentiles(latencies: DataFrame, *by: str, digits: int | None = None, **others: Column) -> DataFrame:
+    """The distribution of `latency_us` in each group of rows: count, percentiles (interpolated), longest; and what else
+    is to be aggregated.
 
     Milliseconds, rounded to a microsecond. Exact percentiles need memory for all different values of a group, in one
     task. With `digits` only so many leading digits of each value are looked at: a group never has more than
     9 * 10^(digits - 1) different values of each length, however many rows there are, and a percentile is too small by
     less than one part in 10^(digits - 1). Either way the rows are the same however they lie in partitions.
 
-    Columns: the columns of `by`, then count, p50_ms, p90_ms, p99_ms, max_ms.
+    Columns: the columns of `by`, then count, p50_ms, p90_ms, p99_ms, max_ms, then `others`.
     """
     us = F.col("latency_us")
     return (
@@ -136,6 +152,7 @@ def percentiles(latencies: DataFrame, *by: str, digits: int | None = None) -> Da
             F.count("*").alias("count"),
             F.percentile(us if digits is None else _leading(us, digits), [0.5, 0.9, 0.99]).alias("percentiles"),
             F.max(us).alias("longest"),
+            *(other.alias(name) for name, other in others.items()),
         )
         .select(
             *by,
@@ -144,6 +161,7 @@ def percentiles(latencies: DataFrame, *by: str, digits: int | None = None) -> Da
             _ms(F.col("percentiles")[1]).alias("p90_ms"),
             _ms(F.col("percentiles")[2]).alias("p99_ms"),
             _ms(F.col("longest")).alias("max_ms"),
+            *others,
         )
     )
 

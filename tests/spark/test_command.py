@@ -31,6 +31,7 @@ def test_latency_prints_its_tables(spark: SparkSession, trace: str, capsys: pyte
     printed = capsys.readouterr().out
     assert "delivery by cause\n" in printed
     assert "|arrived|1    |2.0   |2.0   |2.0   |2.0   |" in printed
+    assert "clocks that disagree\n" in printed
 
 
 def test_holds_prints_a_histogram(spark: SparkSession, trace: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,10 +52,44 @@ def both_ways(clocks: DataFrame) -> DataFrame:
     """A row for each machine and each other machine whose clock does not agree with its own: `ahead_us`, by how much
     its clock is ahead of the other's, and `uncertainty_us`.
     """
-    wrong = clocks.where("disagrees")
-    ahead = wrong.select(WORLD, F.col("other").alias("node"), F.col("node").alias("other"),
-                         F.col("offset_us").alias("ahead_us"), "uncertainty_us")  # fmt: skip
-    return ahead.unionByName(wrong.select(*PAIR, (-F.col("offset_us")).alias("ahead_us"), "uncertainty_us"))
+    return _either_way(clocks.where("disagrees"))
+
+
+def in_two_steps(clocks: DataFrame) -> DataFrame:
+    """As `both_ways`, and also for machines that never ask each other, where both exchange requests with a third one:
+    what lies between their clocks is what lies between each of them and that one's, and so is the uncertainty.
+
+    Where there are several such machines, the one that is least uncertain is believed. Where all clocks agree, or may
+    do so, there is no row.
+    """
+    one = _either_way(clocks)
+    second = one.select(
+        WORLD, F.col("node").alias("between"), "other", F.col("ahead_us").alias("second_us"),
+        F.col("uncertainty_us").alias("second_uncertainty_us"),
+    )  # fmt: skip
+    two = (
+        one.withColumnRenamed("other", "between")
+        .join(second, [WORLD, "between"])
+        .where("node != other")
+        .select(
+            *PAIR, (F.col("ahead_us") + F.col("second_us")).alias("ahead_us"),
+            (F.col("uncertainty_us") + F.col("second_uncertainty_us")).alias("uncertainty_us"),
+        )
+    )  # fmt: skip
+    steps = one.withColumn("steps", F.lit(1)).unionByName(two.withColumn("steps", F.lit(2)))
+    return (
+        steps.groupBy(*PAIR)
+        .agg(F.min(F.struct("steps", "uncertainty_us", "ahead_us")).alias("best"))
+        .select(*PAIR, "best.ahead_us", "best.uncertainty_us")
+        .where("abs(ahead_us) > uncertainty_us")
+    )
+
+
+def _either_way(clocks: DataFrame) -> DataFrame:
+    """Each row twice: how far the one clock is ahead of the other, and the other of the one."""
+    ahead = clocks.select(WORLD, F.col("other").alias("node"), F.col("node").alias("other"),
+                          F.col("offset_us").alias("ahead_us"), "uncertainty_us")  # fmt: skip
+    return ahead.unionByName(clocks.select(*PAIR, (-F.col("offset_us")).alias("ahead_us"), "uncertainty_us"))
 
 
 CLOCKS = Table(

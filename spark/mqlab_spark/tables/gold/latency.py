@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
-from mqlab_spark.latency import delivery_latency, percentiles
+from mqlab_spark.latency import percentiles, waits
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.table import EVENTS, GOLD, NUMBER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.gold.clocks import in_two_steps
+from mqlab_spark.tables.table import EVENTS, GOLD, NUMBER, TEXT, WHOLE, Table, Tables, ms, shared
 
 BY = ("topic", "group", "stage", "cause")
 DIGITS = 4
@@ -15,35 +16,49 @@ DIGITS = 4
 
 
 def stages(tables: Tables) -> DataFrame:
-    """A row for each stage of each message: topic, group ("" while no group has it), stage, cause, latency_us."""
+    """A row for each stage of each message: world, topic, group ("" while no group has it), stage, cause, `latency_us`,
+    the machines on whose clocks it began (`other`) and ended (`node`), and, where these two disagree, how far the later
+    one is ahead (`ahead_us`), which is taken off the latency, and how far from that it can be (`uncertainty_us`).
+    """
     messages, deliveries = tables["messages"], tables["deliveries"]
-    own = messages.select(WORLD, "msg_id", "topic", "sent_us", "stored_us", "acknowledged_us")
-    sent = own.where("acknowledged_us IS NOT NULL").select(
-        "topic", F.lit("").alias("group"), F.lit("send").alias("stage"), F.lit("").alias("cause"),
-        (F.col("acknowledged_us") - F.col("sent_us")).alias("latency_us"),
+    own = messages.select(WORLD, "msg_id", "topic", "producer", "broker", "sent_us", "stored_us", "acknowledged_us")
+    sent = own.where("acknowledged_us IS NOT NULL").withColumn("group", F.lit(""))
+    given = deliveries.join(own, [WORLD, "msg_id"]).where("first_us IS NOT NULL")
+    kept = given.where("stored_us IS NOT NULL")
+    done = kept.where("consumed_us IS NOT NULL")
+    got, again = ("first_us", "first_consumer"), F.when(F.col("calls") > 1, "called again").otherwise("")
+    pulled = waits(tables[EVENTS]).select(
+        WORLD, "topic", "group", F.lit("wait in the queue").alias("stage"), "cause", "latency_us",
+        F.col("node").alias("other"), F.col("giver").alias("node"),
     )  # fmt: skip
-    pulled = delivery_latency(tables[EVENTS]).select(
-        "topic", "group", F.lit("wait in the queue").alias("stage"), "cause", "latency_us"
+    all_of_them = (
+        _stage("send", sent, ("sent_us", "producer"), ("acknowledged_us", "producer"))
+        .unionByName(pulled)
+        .unionByName(_stage("stored to listener", kept, ("stored_us", "broker"), got))
+        .unionByName(_stage("listener to done", done, got, ("consumed_us", "consumer"), again))
+        .unionByName(_stage("end to end", given, ("sent_us", "producer"), got))
     )
-    got = deliveries.join(own, [WORLD, "msg_id"]).where("first_us IS NOT NULL AND stored_us IS NOT NULL")
-    kept = got.select(
-        "topic", "group", F.lit("stored to listener").alias("stage"), F.lit("").alias("cause"),
-        (F.col("first_us") - F.col("stored_us")).alias("latency_us"),
+    # Only of clocks that disagree there is a row.
+    ahead = F.broadcast(in_two_steps(tables["clocks"]))
+    corrected = F.col("latency_us") - F.coalesce("ahead_us", F.lit(0))
+    return all_of_them.join(ahead, [WORLD, "node", "other"], "left").withColumn("latency_us", corrected)
+
+
+def _stage(
+    name: str, frame: DataFrame, begin: tuple[str, str], end: tuple[str, str], cause: Column | None = None
+) -> DataFrame:
+    """The rows of a stage; of its begin and its end the columns of the time and of the machine that tells it."""
+    return frame.select(
+        WORLD, "topic", "group", F.lit(name).alias("stage"), (F.lit("") if cause is None else cause).alias("cause"),
+        (F.col(end[0]) - F.col(begin[0])).alias("latency_us"), F.col(begin[1]).alias("other"),
+        F.col(end[1]).alias("node"),
     )  # fmt: skip
-    done = got.where("consumed_us IS NOT NULL").select(
-        "topic", "group", F.lit("listener to done").alias("stage"),
-        F.when(F.col("calls") > 1, "called again").otherwise("").alias("cause"),
-        (F.col("consumed_us") - F.col("first_us")).alias("latency_us"),
-    )  # fmt: skip
-    whole = deliveries.join(own, [WORLD, "msg_id"]).where("first_us IS NOT NULL").select(
-        "topic", "group", F.lit("end to end").alias("stage"), F.lit("").alias("cause"),
-        (F.col("first_us") - F.col("sent_us")).alias("latency_us"),
-    )  # fmt: skip
-    return sent.unionByName(pulled).unionByName(kept).unionByName(done).unionByName(whole)
 
 
 def _query(tables: Tables) -> DataFrame:
-    return percentiles(stages(tables), *BY, digits=DIGITS)
+    of_clocks = {"corrected": F.count("ahead_us"), "uncertain_us": F.max("uncertainty_us")}
+    measured = percentiles(stages(tables), *BY, digits=DIGITS, **of_clocks)
+    return measured.withColumn("uncertain_ms", ms("uncertain_us")).drop("uncertain_us")
 
 
 LATENCY = Table(
@@ -61,7 +76,11 @@ LATENCY = Table(
         p90_ms=(NUMBER, "nine of ten took no longer, ms, as exact"),
         p99_ms=(NUMBER, "99 of 100 took no longer, ms, as exact"),
         max_ms=(NUMBER, "the longest, ms"),
+        corrected=(WHOLE, "how many of them began on one machine and ended on another whose clock disagrees: by what "
+                          "`clocks` says of the two, or of each and a third one, their time was corrected before all "
+                          "else in the row"),
+        uncertain_ms=(NUMBER, "how far off, either way, what was corrected can be at most, ms; null: nothing was"),
     ),
-    (EVENTS, "messages", "deliveries"),
+    (EVENTS, "messages", "deliveries", "clocks"),
     _query,
 )  # fmt: skip
