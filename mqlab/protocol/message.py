@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from mqlab.errors import LearnerError
+from mqlab.protocol.message_id import create_message_id
 
 MEBIBYTE = 1024 * 1024
 """The unit in which RocketMQ limits what is held of messages."""
@@ -322,8 +323,6 @@ class MessageExt(Message):
     @property
     def offset_msg_id(self) -> str:
         """The id that the broker gave: store host and commit log offset in hexadecimal."""
-        from mqlab.protocol.message_id import create_message_id
-
         return create_message_id(self.store_host, self.commit_log_offset)
 
     @property

@@ -34,7 +34,7 @@ class MessageId(NamedTuple):
 
 def create_message_id(store_host: str, commit_log_offset: int) -> str:
     """The offset message id of the record at this byte offset on this broker: 32 characters, 56 with IPv6."""
-    return _host_digits(store_host) + format(commit_log_offset & 0xFFFF_FFFF_FFFF_FFFF, "016X")
+    return _host_digits(store_host) + (commit_log_offset & 0xFFFF_FFFF_FFFF_FFFF).to_bytes(8, "big").hex().upper()
 
 
 @lru_cache(maxsize=16384)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import struct
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -28,6 +29,11 @@ from mqlab.store.store_layout import offset_of_name
 
 _MARKS = ("commitlog", "consumequeue", "batchconsumequeue", "checkpoint", "abort")
 _MAGIC_CODES = (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab")
+_HEAD = struct.Struct(">ii")
+"""The size of a record and its magic code."""
+
+_WINDOW_BYTES = 65_536
+"""So much is read at a time of what is only looked through: many records, or the beginning of a large one."""
 
 
 def find_store(directory: str | os.PathLike[str]) -> str:
@@ -181,11 +187,13 @@ def stretches(
 
 def _cuts(file: File, end: int, most_bytes: int) -> Iterator[int]:
     """Where a file can be cut: in front of a record, whenever that many bytes lie behind the last cut."""
-    at = cut = 0
+    at = cut = begin = 0
+    window = b""
     while at - cut < end - cut > most_bytes:
-        head = file.read(at, 8)
-        size = int.from_bytes(head[:4], "big", signed=True)
-        if size <= 0 or head[4:] not in _MAGIC_CODES:
+        if at + _HEAD.size > begin + len(window):
+            window, begin = file.read(at, _WINDOW_BYTES), at
+        size = int.from_bytes(window[at - begin : at - begin + 4], "big", signed=True)
+        if not _goes_on(window, at - begin, size):
             return
         at += size
         if most_bytes <= at - cut < end - cut:
@@ -199,8 +207,8 @@ def records_of(disk: MemoryDisk, stretch: Stretch) -> Iterator[tuple[MessageExt,
     from_offset, left = stretch.from_offset + stretch.begin, stretch.file_size - stretch.begin
     at = 0
     while at + 8 <= len(data):
-        size = int.from_bytes(data[at : at + 4], "big", signed=True)
-        if int.from_bytes(data[at + 4 : at + 8], "big", signed=True) == BLANK_MAGIC_CODE:
+        size, magic = _HEAD.unpack_from(data, at)
+        if magic == BLANK_MAGIC_CODE:
             return
         # A record may end in zeros, which the end of the data does not count.
         record = data[at : at + size].ljust(size, b"\0") if 0 < size <= left - at else data[at:]

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mqlab.errors import LearnerError
+from mqlab.protocol.record import encode_record
 from mqlab.store import Damage, StoreError, Stretch, list_records, log_stretches
 from mqlab_spark import read_store
 from mqlab_spark.store_source import StoreReader, StoreSource
@@ -86,6 +87,20 @@ def test_stretches_end_where_a_record_ends(store_of: Any) -> None:
             assert before.end - before.begin >= 4_096
 
 
+def test_small_and_large_records_are_told_apart_by_their_lengths(tmp_path: Path) -> None:
+    """Together they are longer than what is read at a time, and some alone are."""
+    hosts, log, begins = ("10.0.0.1:40000", "10.0.0.2:10911"), bytearray(), []
+    for number in range(600):
+        body = bytes(200_000 if number % 100 == 50 else number)
+        begins.append(len(log))
+        log += encode_record("T", body, "UNIQ_KEY\x01k\x02", 0, number, len(log), 0, 0, *hosts)
+    (tmp_path / "commitlog").mkdir()
+    (tmp_path / "commitlog" / f"{0:020}").write_bytes(log)
+    parts = [part for part in log_stretches(tmp_path, most_bytes=1) if isinstance(part, Stretch)]
+    assert [part.begin for part in parts] == begins
+    assert len(read(str(tmp_path), 50_000)) == len(begins)
+
+
 def test_what_is_no_record_is_a_row_with_its_reason(store_of: Any, tmp_path: Path) -> None:
     unpack("plain", tmp_path)
     log = sorted((tmp_path / "store" / "commitlog").iterdir())[0]
@@ -96,7 +111,7 @@ def test_what_is_no_record_is_a_row_with_its_reason(store_of: Any, tmp_path: Pat
     log.write_bytes(data)
     rows = read(str(tmp_path), 8_192)
     damaged = [row for row in rows if row["damage"]]
-    assert [(row["commit_log_offset"], row["topic"]) for row in damaged] == [(third, None)]
+    assert [(row["commit_log_offset"], row["topic"], row["properties"]) for row in damaged] == [(third, None, None)]
     assert "CRC" in damaged[0]["damage"]
     assert len(rows) == len(whole)
 
