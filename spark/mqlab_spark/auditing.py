@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
@@ -107,7 +107,8 @@ def verdicts(tables: Mapping[str, DataFrame], directory: str | Path) -> tuple[li
     """How many of the sealed things of each kind were found and how many are missing, and how many others were found;
     None without a card, or when nothing was sealed.
 
-    Of traces of a data set in which faults were planted, what the data set has sealed is none of the others.
+    Of traces of a data set in which faults were planted, what the data set has sealed is none of the others; nor is, of
+    one whose worlds have faults of their own, what is lost, twice or late and of a kind that it does not seal.
     """
     there = folder(directory)
     seen = there.look(CARD) if there.stat("") is None else None
@@ -116,19 +117,22 @@ def verdicts(tables: Mapping[str, DataFrame], directory: str | Path) -> tuple[li
         return None
     rows = [(row[WORLD], (row["what"], row["group"], row["msg_id"])) for row in found(tables).collect()]
     if card["name"] == NAME:
-        before = card["before"]
-        known = set(before.get("sealed", ()))
-        kinds = card["sealed_by_kind"]
-        given = {
-            seal(NAME, world, [thing])[0]
-            for world, thing in rows
-            if not known or _by_seed(before["name"], world, thing) not in known
-        }
+        kinds, before = card["sealed_by_kind"], card["before"]
+        given = {seal(NAME, world, [thing])[0] for world, thing in rows}
+        new = {seal(NAME, world, [thing])[0] for world, thing in rows if not _may_be_of(before, world, thing)}
     else:
         kinds = {SEALED: card["sealed"]}
-        given = {_by_seed(card["name"], world, thing) for world, thing in rows if thing[0] in card["seals"]}
+        given = new = {_by_seed(card["name"], world, thing) for world, thing in rows if thing[0] in card["seals"]}
     told = [Verdict(kind, len(given & set(texts)), len(set(texts) - given)) for kind, texts in kinds.items()]
-    return told, len(given - set(card["sealed"]))
+    return told, len(new - set(card["sealed"]))
+
+
+def _may_be_of(before: Mapping[str, Any], world: str, thing: tuple[str, str, str]) -> bool:
+    """Whether a data set with faults of its own may have had a thing: it has sealed it, or seals none of the kind."""
+    if not before.get("sealed"):
+        return False
+    uncounted = {LOST, TWICE, LATE} - set(before["seals"])
+    return thing[0] in uncounted or _by_seed(before["name"], world, thing) in before["sealed"]
 
 
 def _by_seed(name: str, world: str, thing: tuple[str, str, str]) -> str:

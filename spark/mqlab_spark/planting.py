@@ -322,6 +322,6 @@ def _card(
         "planted": {kind: len(texts) for kind, texts in sealed.items()},
         "sealed_by_kind": sealed,
         "sealed": sorted(text for texts in sealed.values() for text in texts),
-        "before": {key: before[key] for key in ("name", "sealed") if key in before},
+        "before": {key: before[key] for key in ("name", "seals", "sealed") if key in before},
         "made_by": f"mqlab {__version__}",
     }

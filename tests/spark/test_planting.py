@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab.data_sets import CARD
 from mqlab.data_sets.named_worlds import WorldSpec
+from mqlab.data_sets.recipe import seal
 from mqlab.errors import LearnerError
 from mqlab.trace.recorded import check_whole, read_parquet
 from mqlab.trace.recorder import ParquetRecorder
 from mqlab_spark.__main__ import main
-from mqlab_spark.planting import A_CLOCK, KINDS, plant
+from mqlab_spark.auditing import Verdict, verdicts
+from mqlab_spark.planting import A_CLOCK, KINDS, NAME, plant
 
 WORLDS = (
     WorldSpec("steady-load", 1, {"messages": 60}), WorldSpec("held-pulls", 2), WorldSpec("sql-filters", 3),
@@ -53,6 +56,27 @@ def test_a_place_that_is_not_empty_and_traces_that_are_not_there_are_refused(tra
         plant(traces, tmp_path)
     with pytest.raises(LearnerError, match="there is no trace at"):
         plant(tmp_path / "none", tmp_path / "out")
+
+
+def test_what_a_data_set_had_or_has_not_counted_is_none_of_the_others(spark: SparkSession, tmp_path: Path) -> None:
+    world = "steady-load --seed 3"
+    there = [("LOST", 0, "lost"), ("LOST", 0, "odd"), ("consumed", 1, "twice"), ("consumed", 0, "late")]
+    audit = "status string, duplicates int, msg_id string"
+    named = {"world": F.lit(world), "group": F.lit("G"), "proof": F.lit("")}
+    tables = {
+        "audit": spark.createDataFrame(there, audit).withColumns(named),
+        "order_violations": spark.createDataFrame([("late",), ("planted",)], "msg_id string").withColumns(named),
+    }
+    planted = seal(NAME, world, [("late", "G", "planted")])
+    of_before = seal("twice", 3, [("lost", "G", "lost"), ("twice", "G", "twice")])
+    card = {"name": NAME, "sealed_by_kind": {"late": planted}, "sealed": planted}
+    for before, others in (
+        ({}, 4),
+        ({"name": "twice", "seals": ["lost", "twice"], "sealed": of_before}, 1),
+        ({"name": "twice", "seals": ["lost", "twice", "late"], "sealed": of_before}, 2),
+    ):
+        (tmp_path / CARD).write_text(json.dumps({**card, "before": before}))
+        assert verdicts(tables, tmp_path) == ([Verdict("late", 1, 0)], others)
 
 
 @pytest.mark.slow
