@@ -103,7 +103,7 @@ def session(
     chosen = wanted or outside.get("spark.master", "local[*]")
     assert chosen is not None
     builder = SparkSession.builder.appName(app_name).master(chosen).config("spark.ui.enabled", str(ui).lower())
-    settings = SETTINGS | dict.fromkeys(LASTING_WORKERS, str(reuse_workers).lower())
+    settings = SETTINGS | dict.fromkeys(LASTING_WORKERS, str(reuse_workers).lower()) | ({} if ui else WITHOUT_UI)
     of_this_machine = LOCAL_SETTINGS if chosen.startswith("local") else {}
     for key, value in {**settings, **of_this_machine, **(SMALL_SETTINGS if small else {})}.items():
         if not outside.contains(key):
@@ -147,6 +147,16 @@ SHORT_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 SMALL_JVM = f"{SHORT_JVM} -Xms32m -Xmn24m -XX:MinHeapFreeRatio=15 -XX:MaxHeapFreeRatio=30 -Xss512k"
 """The heap grows only with what lives in it: less memory."""
+
+WITHOUT_UI = {
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "200",
+    "spark.ui.retainedTasks": "5000",
+    "spark.sql.ui.retainedExecutions": "10",
+}
+"""Spark remembers a thousand queries, each with its plan, for pages that nobody can see: a session that lives long
+would lose its heap to them.
+"""
 
 SMALL_SETTINGS = {
     "spark.buffer.pageSize": "1m",

@@ -76,6 +76,7 @@ def test_a_session_is_small_and_quiet(spark: SparkSession) -> None:
     assert settings.get("spark.driver.host") == "127.0.0.1"
     assert settings.get("spark.ui.enabled") == "false"
     assert settings.get("spark.ui.showConsoleProgress") == "false"
+    assert int(settings.get("spark.sql.ui.retainedExecutions", "1000")) <= 10, "nobody sees the plans of what is over"
     assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
     assert spark.conf.get("spark.sql.shuffle.partitions") == "4"
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
