@@ -90,7 +90,8 @@ class Place:
         """Replace the catalogue in one step. LearnerError when it is no longer the one that was read here, if one was:
         somebody else has built here meanwhile, who thought that this process was dead.
         """
-        text = json.dumps(catalogue, indent=1, sort_keys=True).encode()
+        # Without indentation: json indents in Python, and a catalogue of 100,000 files is written with each table.
+        text = json.dumps(catalogue, sort_keys=True).encode()
         if self._lease is not None:
             self._lease.check()
         with saying_no_room(f"the catalogue {self.folder.spark(CATALOGUE)} cannot be written"):

@@ -9,9 +9,12 @@ import pytest
 
 from mqlab.errors import LearnerError
 from mqlab_spark.local_cluster import SPARK_HOME, free_port
-from mqlab_spark.storage import folder
+from mqlab_spark.storage import ChangedError, folder
 from tests.storage.servers import jars
 from tests.stores import StoreTests
+
+LARGE = 100 << 20
+"""The bytes from which on s3fs makes several requests of a file; a catalogue of 300,000 traces has so many."""
 
 _numbers = count()
 
@@ -39,6 +42,19 @@ def test_the_marks_that_hadoop_makes_for_directories_are_no_files(s3: Mapping[st
 
 def test_s3_has_two_names_and_spark_is_told_the_one_that_hadoop_knows(s3: Mapping[str, str]) -> None:
     assert folder("s3://lake/a/").spark("b") == folder("s3a://lake/a").spark("b") == "s3a://lake/a/b"
+
+
+def test_a_large_file_is_replaced_on_s3_in_one_step_too(s3: Mapping[str, str]) -> None:
+    there = folder("s3a://lake/large")
+    first = there.swap("catalogue", b"1" * LARGE, None)
+    with pytest.raises(ChangedError):
+        there.swap("catalogue", b"x" * LARGE, None)
+    second = there.swap("catalogue", b"2" * LARGE, first)
+    with pytest.raises(ChangedError):
+        there.swap("catalogue", b"x" * LARGE, first)
+    seen = there.look("catalogue")
+    assert seen is not None
+    assert (seen.state, len(seen.data), set(seen.data)) == (second, LARGE, {ord("2")})
 
 
 def test_a_store_that_is_not_there_is_said_plainly(
