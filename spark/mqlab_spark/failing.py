@@ -91,17 +91,29 @@ def interrupt_at_once() -> None:
 
 def one_line(problem: BaseException) -> str:
     """An exception in one line: what failed, and of Java's what caused it; without classes and stacks."""
-    text = str(problem).partition(_JAVA_STACK)[0]
+    text, _, stack = str(problem).partition(_JAVA_STACK)
     java = _IN_JAVA.match(text)
     if java is None:
         plain = " ".join(_STATE.sub("", line.strip()) for line in text.splitlines() if line.strip())
+        if _UNREAD.match(plain):
+            return _with_cause(plain, stack or getattr(problem, "_stackTrace", None) or "")
         return plain if isinstance(problem, REFUSED) and plain else f"{type(problem).__name__}: {plain}"
-    lines = java[1].splitlines()
     # Of several stages that failed at once the first line says how many, and only the stacks say at which file.
     unread = _UNREAD.search(java[1])
-    first = unread[0] if unread else lines[0]
-    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE) and _SEEN not in line]
-    return ", caused by ".join(_STATE.sub("", _CLASS.sub("", line)) for line in [first, *causes[-1:]])
+    return _with_cause(unread[0] if unread else java[1].splitlines()[0], java[1])
+
+
+def _with_cause(first: str, stack: str) -> str:
+    """What failed, and the last of what a stack of Java's says of its causes."""
+    # Causes of what failed beside it are indented, and perhaps told there alone.
+    told = [line.strip() for line in stack.splitlines()]
+    causes = [_plain(line.removeprefix(_CAUSE)) for line in told if line.startswith(_CAUSE) and _SEEN not in line]
+    others = [cause for cause in causes if cause != _plain(first)]
+    return ", caused by ".join([_plain(first), *others[-1:]])
+
+
+def _plain(line: str) -> str:
+    return _STATE.sub("", _CLASS.sub("", line))
 
 
 def _failed(problem: BaseException, log: Path, status: int) -> int:

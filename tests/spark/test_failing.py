@@ -126,6 +126,17 @@ def test_of_several_stages_that_failed_at_once_the_file_and_what_caused_it_are_n
     assert one_line(told) == (
         "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file a.parquet, caused by the page is damaged"
     )
+    beside = OSError(
+        "An error occurred while calling o7.collectToPython.\n"
+        ": org.apache.spark.SparkException: [STAGE_MATERIALIZATION_MULTIPLE_FAILURES] Multiple failures (2) in stage "
+        "materialization:  SQLSTATE: XXKST\n\tat org.apache.spark.sql.Adaptive.run(Adaptive.scala:7)\n"
+        f"\tSuppressed: {unread}  SQLSTATE: KD001\n\t\tat org.apache.spark.Scan.next(Scan.scala:3)\n"
+        "\tCaused by: java.io.IOException: the page is damaged\n\t\tat Page.read(Page.java:1)\n"
+        f"Caused by: {unread}  SQLSTATE: KD001\n\tat org.apache.spark.Scan.next(Scan.scala:3)\n"
+    )
+    assert one_line(beside) == one_line(told)
+    below = OSError(f"{unread.partition(': ')[2]}  SQLSTATE: KD001\n\nJVM stacktrace:\n{str(told).partition(': ')[2]}")
+    assert one_line(below) == one_line(told)
 
 
 def test_a_column_of_another_type_is_named(
