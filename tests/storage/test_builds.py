@@ -13,12 +13,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 from pyarrow import dataset
 
+from mqlab import scenarios
+from mqlab.trace.record import KIND
 from mqlab.trace.recorded import read_parquet
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
 from mqlab_spark.archive import write_archive
@@ -29,9 +32,10 @@ from tests.storage.servers import JARS, ROOT, jars
 
 ENVIRONMENT = Path(sys.prefix)
 
-APART = "spark.shuffle.readHostLocalDisk=false"
 KILLS = 5
 PATIENCE_S = 600
+SEED = 3
+WORLDS = ("always-fails", "async-send", "maintenance", "proxy-transactions")
 
 BUILD = """
 import sys
@@ -39,6 +43,19 @@ from mqlab_spark import build, session
 from mqlab_spark.auditing import NEEDED
 build(session(), *sys.argv[1:], only=NEEDED)
 """
+
+BUILD_BY_ALL = """
+import json, sys
+from mqlab_spark import bronze, build, session
+from mqlab_spark.auditing import NEEDED
+bronze.LEAST_GROUP_BYTES = 1
+spark = session()
+build(spark, *sys.argv[1:], only=NEEDED)
+workers = spark.sparkContext._jsc.sc().statusStore().executorList(True)
+done = {each.id(): each.completedTasks() for each in map(workers.apply, range(workers.size()))}
+print(json.dumps({name: tasks for name, tasks in done.items() if name != "driver"}))
+"""
+"""The same with a task of bronze for each trace, however small; it prints how many tasks each worker has done."""
 
 LOOK_ROUND = """
 import json, os, sys
@@ -106,10 +123,16 @@ def rows(out: str) -> dict[str, list[str]]:
     found = {}
     for name, entry in place.entries().items():
         (path,) = entry.paths
-        table = dataset.dataset(f"{place.root}/{path}", filesystem=place.files, format="parquet").to_table()
-        found[name] = sorted(map(str, table.to_pylist()))
+        found[name] = sorted(_rows_at(place, path))
         assert len(found[name]) == entry.rows
     return found
+
+
+def _rows_at(place: Place, path: str) -> Iterator[str]:
+    """The rows of a directory, each with all columns that its file has; those of an event after its kind."""
+    for part in dataset.dataset(f"{place.root}/{path}", filesystem=place.files, format="parquet").get_fragments():
+        kind = next((name for name in part.path.split("/") if name.startswith("kind=")), "")
+        yield from (f"{kind} {row}" for row in part.to_table().to_pylist())
 
 
 @pytest.fixture(scope="module")
@@ -183,26 +206,48 @@ def test_traces_are_read_in_each_store_as_here(store: str, many: Path, request: 
 
 
 def test_a_build_by_three_workers_without_a_shared_disk_has_the_rows_of_one_here(
-    s3: Mapping[str, str], traces: Path, local: tuple[dict[str, list[str]], float], tmp_path: Path
+    s3: Mapping[str, str], tmp_path: Path
 ) -> None:
-    (trace,) = traces.iterdir()
     place = folder("s3a://lake/three")
-    with place.arrow.open_output_stream(place.at(f"traces/{trace.name}")) as stream:
-        stream.write(trace.read_bytes())
+    (tmp_path / "traces").mkdir()
+    kinds = set()
+    for number, scenario in enumerate(WORLDS):
+        recorder, ending = (JsonLinesRecorder, "jsonl") if number % 2 else (ParquetRecorder, "parquet")
+        trace = tmp_path / "traces" / f"{scenario}.{ending}"
+        with recorder(trace, {"scenario": scenario, "seed": SEED}) as recording:
+            for row in scenarios.get(scenario).play(SEED).history.rows():
+                recording(row)
+                kinds.add(row[KIND])
+        place.swap(f"traces/{trace.name}", trace.read_bytes())
     write_archive(tmp_path / "mqlab-spark.zip")
-    # Each worker has a /tmp of its own, and of this directory what is installed: no code, no traces, no tables.
+    # Each worker has a /tmp of its own, writes nowhere else, and sees of this directory what is installed.
+    hidden = dict.fromkeys(("/tmp", gettempdir(), str(ROOT)))
     alone = [
-        "bwrap", "--dev-bind", "/", "/", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", str(ROOT),
+        "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
+        *(word for path in hidden for word in ("--tmpfs", path)),
         *(word for path in (ENVIRONMENT, JARS) for word in ("--ro-bind", str(path), str(path))),
         "--unshare-pid", "--die-with-parent",
     ]  # fmt: skip
-    with LocalCluster(workers=3, within=alone) as cluster:
+    settings = {
         # Of workers on one machine Spark thinks that each sees the others' disks.
-        submit = f"--py-files {tmp_path}/mqlab-spark.zip --executor-memory 700m --conf {APART}"
+        "spark.shuffle.readHostLocalDisk": "false",
+        # The first task waits for all three.
+        "spark.cores.max": "3",
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{PATIENCE_S}s",
+        "spark.executor.memory": "700m",
+    }
+    submit = " ".join(["--py-files", f"{tmp_path}/mqlab-spark.zip", *(f"--conf {k}={v}" for k, v in settings.items())])
+    with LocalCluster(workers=3, within=alone) as cluster:
         told = {"master": cluster.master, "submit": submit}
-        seen = json.loads(ended(begun(LOOK_ROUND, str(trace), str(ROOT / "mqlab"), **told)))
+        seen = json.loads(ended(begun(LOOK_ROUND, str(tmp_path), str(ROOT / "mqlab"), **told)))
         assert len({device for device, _, _ in seen}) == 3, "each has a disk of its own"
         assert [paths for _, paths, _ in seen] == [[], [], []], "and sees nothing of ours"
         assert all(where.endswith("mqlab-spark.zip") for _, _, code in seen for where in code)
-        ended(begun(BUILD, "s3a://lake/three/traces", "s3a://lake/three/tables", **told))
-    assert rows("s3a://lake/three/tables") == local[0]
+        done = json.loads(ended(begun(BUILD_BY_ALL, place.spark("traces"), place.spark("tables"), **told)))
+        assert len(done) == 3
+        assert all(done.values()), "each worker has done some of it"
+    build(tmp_path / "traces", str(tmp_path / "tables"))
+    here = rows(str(tmp_path / "tables"))
+    assert {row.partition(" ")[0] for row in here["events"]} == {f"kind={kind}" for kind in kinds}
+    assert rows(place.spark("tables")) == here
