@@ -9,7 +9,8 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 from mqlab.arguments import named_values
@@ -24,6 +25,7 @@ PASSED, FAILED = 0, 1
 """Exit codes: every rule held in every seed; some seed broke one. What cannot be carried out raises an MqlabError."""
 
 DRAWN, NONE = "drawn", "none"
+LINE_LETTERS = 120
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,8 +96,12 @@ def _one(options: argparse.Namespace, scenario: Scenario, parameters: dict[str, 
     for line in outcome.plan or ("no faults",):
         print(line)
     print(f"played for {outcome.now_ms / 1_000:.1f} s of the world's time")
-    for name, times in sorted(outcome.excused.items()):
-        print(f"excused {times} times: {name}")
+    _print_excused(outcome.excused)
+    for rule, times in sorted(outcome.judged.items()):
+        if times:
+            print(f"judged {_times(times)}: {rule}")
+    _print_silent(outcome.judged)
+    _print_endless(not outcome.load_ended, scenario)
     for breach in outcome.breaches:
         print(f"BROKEN: {breach.rule}\n  {breach.reason}\n  {breach.event}".rstrip())
     if options.report:
@@ -117,11 +123,14 @@ def _many(options: argparse.Namespace, scenario: Scenario, parameters: dict[str,
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     failures: list[Result] = []
     excused: Counter[str] = Counter()
-    played = 0
+    judged: Counter[str] = Counter()
+    played = endless = 0
     with bar("seeds", len(seeds)) as shown:
         for result in _results(options, scenario, seeds, parameters, plan):
             played += 1
             excused.update(result.outcome.excused)
+            judged.update(result.outcome.judged)
+            endless += not result.outcome.load_ended
             if not result.outcome.passed:
                 failures.append(result)
                 if not options.json:
@@ -129,10 +138,11 @@ def _many(options: argparse.Namespace, scenario: Scenario, parameters: dict[str,
                         _print_failure(result, options)
             shown.to(played, f"{len(failures):,} failed")
     if options.json:
-        print(json.dumps(_summary(options, played, failures, excused), indent=1))
+        print(json.dumps(_summary(options, played, failures, excused, judged, endless), indent=1))
     else:
-        for name, times in sorted(excused.items()):
-            print(f"excused {times} times: {name}")
+        _print_excused(excused)
+        _print_silent(judged)
+        _print_endless(endless, scenario)
         print(f"{played - len(failures)} passed, {len(failures)} failed{_compiled()}")
     return FAILED if failures else PASSED
 
@@ -168,6 +178,37 @@ def _command(options: argparse.Namespace, result: Result) -> str:
     return shlex.join(words)
 
 
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _print_excused(excused: Mapping[str, int]) -> None:
+    for name, times in sorted(excused.items()):
+        print(f"excused {_times(times)}: {name}")
+
+
+def _print_endless(seeds: int, scenario: Scenario) -> None:
+    """Say of how many seeds the end was not judged, since producers went on for as long as a world may settle."""
+    if seeds:
+        limited = any(parameter.name == "messages" for parameter in scenario.parameters)
+        hint = "give a load that ends: -p messages=100" if limited else "the load of this scenario has no end"
+        plural = "s" if seeds > 1 else ""
+        print(f"the end of {seeds} seed{plural} was not judged, since messages were still being sent; {hint}")
+
+
+def _silent(judged: Mapping[str, int]) -> list[str]:
+    """The rules that had nothing to judge, by name."""
+    return sorted(rule for rule, times in judged.items() if not times)
+
+
+def _print_silent(judged: Mapping[str, int]) -> None:
+    """Say which rules had nothing to judge: that they were not broken says nothing."""
+    silent = _silent(judged)
+    if silent:
+        text = f"{len(silent)} of {len(judged)} rules had nothing to judge: {', '.join(silent)}"
+        print(fill(text, LINE_LETTERS, subsequent_indent="  "))
+
+
 def _compiled() -> str:
     """What is said where it is not the interpreted mqlab that has played."""
     return " (mqlab compiled)" if running() == COMPILED else ""
@@ -180,11 +221,21 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
         "faults": list(outcome.plan),
         "breaches": [breach._asdict() for breach in outcome.breaches],
         "excused": outcome.excused,
+        "judged": outcome.judged,
+        "silent": _silent(outcome.judged),
+        "load_ended": outcome.load_ended,
         "now_ms": outcome.now_ms,
     }
 
 
-def _summary(options: argparse.Namespace, played: int, failures: list[Result], excused: Counter[str]) -> dict[str, Any]:
+def _summary(
+    options: argparse.Namespace,
+    played: int,
+    failures: list[Result],
+    excused: Counter[str],
+    judged: Counter[str],
+    endless: int,
+) -> dict[str, Any]:
     return {
         "scenario": options.scenario,
         "running": running(),
@@ -192,6 +243,9 @@ def _summary(options: argparse.Namespace, played: int, failures: list[Result], e
         "passed": played - len(failures),
         "failed": len(failures),
         "excused": dict(sorted(excused.items())),
+        "judged": dict(sorted(judged.items())),
+        "silent": _silent(judged),
+        "ends_not_judged": endless,
         "failures": [
             {**_as_json(result.shortest or result.outcome), "command": _command(options, result)} for result in failures
         ],

@@ -85,8 +85,8 @@ class Case:
 class Rule(Monitor):
     """What must hold in a world, whatever goes wrong in it; the rule is the first line of the docstring.
 
-    `EXCEPTIONS` names what real RocketMQ does not promise: a breach of that kind is counted in `excused` under its name
-    and does not fail the seed.
+    It counts in `judged` what it had to judge, breaches and excuses among it. `EXCEPTIONS` names what real RocketMQ
+    does not promise: a breach of that kind is counted in `excused` under its name and does not fail the seed.
     """
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {}
@@ -94,6 +94,8 @@ class Rule(Monitor):
     def __init__(self, case: Case) -> None:
         super().__init__()
         self.case = case
+        self.judged = 0
+        """How often the rule had something to judge: with none it did not hold, it had nothing to say."""
         self.excused: Counter[str] = Counter()
 
     def on_event(self, record: Record) -> None:

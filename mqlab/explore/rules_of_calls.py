@@ -41,6 +41,7 @@ class FramesArrive(Rule):
         elif record.kind.endswith("Sent"):
             self._under_way.setdefault((record.connection, record.local), deque()).append(record)
         else:
+            self.judged += 1
             sent = self._under_way.get((record.connection, record.remote))
             first = sent.popleft() if sent else None
             if first is None or first.opaque != record.opaque:
@@ -53,6 +54,7 @@ class FramesArrive(Rule):
             return
         lives = {endpoint.connection_id for endpoint in self._whole()}
         for (connection, _), sent in self._under_way.items():
+            self.judged += bool(sent)
             is_whole = connection in lives and connection not in self._ended
             if sent and is_whole and self.case.lab.world.now_us - max(sent[0].ts_us, over_us) > WIRE_US:
                 self.found(sent[0].row, f"what was sent on connection {connection} never arrived")
@@ -97,6 +99,7 @@ class CallsEnd(Rule):
             self._asked.pop(key, None)
         else:
             waited = self._waiting.get(key, {}).pop(record.opaque, None)
+            self.judged += 1
             if record.kind == "RequestTimedOut" and waited is not None:
                 self._timed_out(record, waited)
             closed_us = self._closed_us.get(key)
@@ -115,10 +118,12 @@ class CallsEnd(Rule):
         if over_us is None:
             return
         for key, calls in self._waiting.items():
+            self.judged += len(calls)
             for request in calls.values():
                 if key in self._closed_us or now_us - max(request.ts_us, over_us) > ANSWER_US:
                     self.found(request.row, f"{key[0]} still waits for the answer to request {request.opaque}")
         for key, calls in self._asked.items():
+            self.judged += len(calls)
             for request in calls.values():
                 if key not in self._closed_us and now_us - max(request.ts_us, over_us) > ANSWER_US:
                     self.found(request.row, f"{key[0]} never answered request {request.opaque}")
@@ -141,10 +146,12 @@ class SendsEnd(Rule):
         if record.kind in ("NodeCrashed", "PowerLost"):
             self._under_way = {key: sent for key, sent in self._under_way.items() if key[0] != record.target}
         elif record.kind == "QueueSelected":
+            self.judged += record.attempt > 1
             if record.attempt > 1 and record.broker_name == record.last_broker and self._has_others(record):
                 self.found(record.row, f"try {record.attempt} goes to {record.broker_name}, where the last failed")
         elif record.kind == "SendAttempted":
             if record.mode.lower() not in ("oneway", "one-way"):
+                self.judged += 1
                 self._under_way[record.node, record.msg_id] = record
         elif record.kind == "SendFailed" and not record.attempts:
             # Without a route nothing was sent, and the message has no id yet.

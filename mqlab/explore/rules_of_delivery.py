@@ -98,6 +98,7 @@ class CommittedIsConsumed(Rule):
         self._passed[key] = max(begin, record.queue_offset)
 
     def _passes(self, record: Record, reader: Reader, place: Place) -> None:
+        self.judged += 1
         ledger = self.case.ledger
         kept = ledger.stores.stored.get(place) or ledger.stores.lost.get(place)
         if place in ledger.stores.gaps:
@@ -139,6 +140,7 @@ class StoredIsDelivered(Rule):
         readers = list(self.case.readers.values())
         targets = {(f.unique_key, f.place.topic, f.reconsume_times) for f in self.case.contents.found.values()}
         for found in self.case.contents.found.values():
+            self.judged += found.is_parked or bool(readers)
             place = found.place
             if found.is_parked:
                 due = self.case.contents.due_up_to.get((place.broker, place.queue_id), 0)
@@ -224,6 +226,7 @@ class OnlySubscribedIsDelivered(Rule):
                     kept = ledger.stores.stored.get(found.place)
                     if found.place.topic != topic:
                         continue
+                    self.judged += 1
                     if condition is not None:
                         is_wanted = condition.is_true(found.properties)
                     else:
@@ -251,6 +254,7 @@ class GivenBackComesAgain(Rule):
         keys = {message.unique_key: message.keys for message in found}
         copies = Counter(m.keys or m.unique_key for m in found if m.is_parked or is_dlq_topic(m.place.topic))
         for given_back in self.case.ledger.consumption.given_back:
+            self.judged += 1
             msg_id = given_back.delivery[4]
             name = keys.get(msg_id) or msg_id
             copies[name] -= 1

@@ -23,6 +23,7 @@ class ThresholdsHold(Rule):
         found = self._held(record)
         if found is None:
             return
+        self.judged += 1
         consumer, held = found
         if record.kind == "PullRequested":
             self._may_pull(record, consumer, held)

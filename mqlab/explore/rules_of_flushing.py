@@ -45,6 +45,7 @@ class SafeIsFlushed(Rule):
         broker = self.case.broker(record.node)
         if not self.case.is_live or not broker.is_up() or not flushes_before_the_answer(broker):
             return
+        self.judged += 1
         flushed = broker.store.commit_log.mapped_file_queue.flushed_where
         if record.kind == "MessageDispatched":
             if record.commit_log_offset >= flushed:
@@ -75,6 +76,7 @@ class RecoveredIsWhole(Rule):
             return
         if not self.case.is_live:
             return
+        self.judged += 1
         self._look_where_recovery_began(record)
         store = self.case.broker(record.node).running().message_store
         end, known_end = (store.recovery.end, store.recovery.known_end) if store.recovery is not None else (0, -1)
@@ -83,7 +85,10 @@ class RecoveredIsWhole(Rule):
         for (topic, queue_id), queue in sorted(store.consume_queue_store.consume_queue_table.items()):
             last = queue.max_offset_in_queue - 1
             unit = queue.get(last) if last >= queue.min_offset_in_queue else None
-            if unit is None or unit.pos + unit.size <= end:
+            if unit is None:
+                continue
+            self.judged += 1
+            if unit.pos + unit.size <= end:
                 continue
             place = Place(record.node, topic, queue_id, last)
             # Recovery cuts off an entry whose message would begin behind the end, if it read any that ends there.
@@ -106,6 +111,7 @@ class RecoveredIsWhole(Rule):
         if recovery is None or recovery.clean:
             return
         for request in log.read_requests(recovery.started_at, recovery.end)[0]:
+            self.judged += 1
             data = log.get_message(request.commit_log_offset, request.msg_size) or b""
             try:
                 read_request(data, 0, log.delays_ms, check_crc=True)
@@ -114,6 +120,7 @@ class RecoveredIsWhole(Rule):
                 self.found(record.row, f"recovery took the record at {at} for whole: {damage.reason}")
         if not recovery.started_at:
             return
+        self.judged += 1
         begun_ms = log.store_time(recovery.started_at, log.record_size(recovery.started_at))
         if begun_ms > self._safe_ms.get(record.node, 0):
             at, late_ms = recovery.started_at, begun_ms - self._safe_ms.get(record.node, 0)
@@ -130,6 +137,8 @@ class EveryKeyIsFound(Rule):
         for place, found in self.case.contents.found.items():
             if found.is_torn or not found.keys or found.is_parked:
                 continue
+            keys = found.keys.split()
+            self.judged += len(keys)
             if self.case.is_stale(place):
                 self.excuse(STALE)
                 continue
@@ -141,7 +150,7 @@ class EveryKeyIsFound(Rule):
             if unit is not None and begin < unit.pos < end and may_lose_the_unflushed(self.case, place.broker):
                 self.excuse(UNFLUSHED)
                 continue
-            for key in found.keys.split():
+            for key in keys:
                 answer = store.query_message(place.topic, key, MOST_ANSWERS, 0, FAR_AWAY_MS)
                 if all(record[PHYSICAL_OFFSET_OFFSET : PHYSICAL_OFFSET_OFFSET + 8] != at for record in answer.messages):
                     self.found(None, f"asked for {key!r} of {place.topic}, {place.broker} does not find {place}")
@@ -167,5 +176,7 @@ class PowerCutsBite(Rule):
             self._stored[record.node] = self._flushed[record.node] = record.commit_log_max_offset
         else:
             dirty = self._stored.get(record.target, 0) - self._flushed.get(record.target, 0)
-            if dirty > MANY_PAGES * PAGE_BYTES and not record.pages_lost:
+            is_judged = dirty > MANY_PAGES * PAGE_BYTES
+            self.judged += is_judged
+            if is_judged and not record.pages_lost:
                 self.found(record.row, f"{record.target} lost power with {dirty} bytes not flushed, and lost nothing")

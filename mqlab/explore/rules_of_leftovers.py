@@ -59,6 +59,7 @@ class NothingIsLeftOver(Rule):
 
     def at_end(self) -> None:
         """Go through all processes."""
+        self.judged += len(self._ended) + len(self.case.lab.processes)
         for name, life in self._ended:
             if life.tasks:
                 self.found(None, f"{len(life.tasks)} tasks of a process that ended are still alive on {name}")

@@ -110,6 +110,7 @@ class OffsetsOnlyGrow(Rule):
         key = (record.group, record.node, record.topic, record.queue_id)
         last = self._last.get(key)
         self._last[key] = Update(record.ts_us, record.queue_offset)
+        self.judged += last is not None
         if last is None or record.queue_offset >= last.offset:
             return
         long_ago_us = -1 << 60
@@ -159,6 +160,7 @@ class CorrectedOffsetsFit(Rule):
         asked = self._asked.get((record.node, queue))
         if asked is None:
             return
+        self.judged += 1
         told = self._told.setdefault(queue, [])
         told.append(asked)
         if told.count(asked) == MOST_TOLD:
@@ -166,6 +168,7 @@ class CorrectedOffsetsFit(Rule):
             self.found(record.row, f"{record.group} pulled {MOST_TOLD} times from {asked} of {at}")
 
     def _answered(self, record: Record) -> None:
+        self.judged += 1
         if self.case.ledger.names.original_of(record.node) != record.node:
             if record.code == ResponseCode.PULL_OFFSET_MOVED and not self._checks_offsets(record.node):
                 at = f"{record.node} {record.topic} queue {record.queue_id}"
@@ -237,6 +240,7 @@ class OffsetsKeepUp(Rule):
         held = consumer.impl.rebalance_impl.process_queue_table.get(queue)
         if held is None or held.dropped or not held.queue_offset_max:
             return
+        self.judged += 1
         expected = min([*held.msg_tree_map, *held.consuming_msg_orderly_tree_map], default=held.queue_offset_max + 1)
         if held.msg_count and self._late.get(key) == Update(record.ts_us, record.queue_offset):
             self.excuse(LATE_ANSWER)
@@ -280,7 +284,10 @@ class GivenUpIsWritten(Rule):
         updated = self._updated.pop(key, None)
         consumer = push_consumer_of(self.case.lab, record.node, record.group)
         written = self._written.get(key, Update(-SOON_US, 0))
-        if updated is None or consumer is None or updated.offset <= written.offset:
+        if updated is None or consumer is None:
+            return
+        self.judged += 1
+        if updated.offset <= written.offset:
             return
         just_written = record.ts_us - SOON_US < written.ts_us <= updated.ts_us
         if record.reason == "the consumer ends" and just_written:
@@ -360,6 +367,7 @@ class ProgressIsKept(Rule):
         # A process that hung, or whose disk was full, may have had to wait with writing.
         if not old or not self.case.fault_times.none_between(ended_us - PERSIST_US, ended_us - 1):
             return
+        self.judged += 1
         least = min(update.offset for update in (old[-1], *history[len(old) :]))
         if offset < least:
             group, broker, topic, queue_id = key[1]

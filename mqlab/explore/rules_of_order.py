@@ -53,7 +53,9 @@ class InOrder(Rule):
         if record.kind == "ConsumeFinished":
             if record.status in ("SUCCESS", "COMMIT"):
                 self._consumed[key] = max(consumed, record.queue_offset)
-        elif record.queue_offset > consumed + 1:
+            return
+        self.judged += 1
+        if record.queue_offset > consumed + 1:
             ledger = self.case.ledger
             broker = ledger.names.broker_of(record.broker_name)
             place = Place(broker, record.topic, record.queue_id, record.queue_offset)
@@ -108,6 +110,7 @@ class OneOwner(Rule):
         if record.kind == "ConsumeFinished":
             owners.pop(record.node, None)
             return
+        self.judged += max(1, len(owners))
         for other, since_us in owners.items():
             self._judge(record, other, since_us)
         owners[record.node] = record.ts_us
@@ -176,7 +179,10 @@ class LockedIsConsumed(Rule):
         for key, record, just_taken in self._dropped:
             soon_us = record.ts_us + SOON_US
             is_fair = soon_us < now_us and self.case.fault_times.none_between(record.ts_us - SOON_US, soon_us)
-            if not is_fair or record.ts_us <= self._unlocked_us.get((key, record.client_id), -1):
+            if not is_fair:
+                continue
+            self.judged += 1
+            if record.ts_us <= self._unlocked_us.get((key, record.client_id), -1):
                 continue
             if just_taken:
                 self.excuse(TAKEN_AT_THE_END)
@@ -187,6 +193,7 @@ class LockedIsConsumed(Rule):
         consumer = push_consumer_of(self.case.lab, record.node, record.group)
         if not self.case.is_live or consumer is None or not consumer.impl.rebalance_impl.needs_lock:
             return
+        self.judged += 1
         table = consumer.impl.rebalance_impl.process_queue_table
         for topic in (record.topic, retry_topic(record.group)):
             held = table.get(MessageQueue(topic, record.broker_name, record.queue_id))

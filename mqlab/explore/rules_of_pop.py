@@ -91,8 +91,15 @@ REVIVER_AHEAD_TEXT = (
     "A reviver begins where its progress says. When its machine has lost power and the queue is shorter than that, it "
     "corrects what is committed, but not from where it reads on: what is stored next at these offsets it never reads."
 )
+NOBODY_POPS = "a group for which nobody pops any more"
+NOBODY_POPS_TEXT = (
+    "What a group has not done waits for somebody who pops. When nobody has asked for the group for two minutes, it "
+    "stays where it is."
+)
 REVIVE_SLACK_MS = 60_000
 """So long after its invisible time a message must have come again: the reviver reads in rounds, with rests."""
+NOBODY_POPS_US = 120_000_000
+"""Who pops without end asks every 20 s at the latest."""
 
 
 class _PopRule(Rule):
@@ -173,6 +180,7 @@ class AckedStaysAway(_PopRule):
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         times = self.case.pops.handed.get((queue, record.queue_offset), [])
         acked = [handed for handed in times if handed.counts_as_acked]
+        self.judged += bool(acked)
         if acked and not self._is_another(record, acked[-1]):
             exception = self._reason(record, acked, times)
             if exception:
@@ -226,14 +234,16 @@ class NothingUnackedIsLost(_PopRule):
         USED_TWICE: USED_TWICE_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, TORN: TORN_TEXT, DELETED: DELETED_TEXT,
         ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, GIVEN_UP: GIVEN_UP_TEXT, SAME_MILLISECOND: SAME_MILLISECOND_TEXT,
         NO_RECORD: NO_RECORD_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT, ORDER_FORGOTTEN: ORDER_FORGOTTEN_TEXT,
-        REVIVER_AHEAD: REVIVER_AHEAD_TEXT,
+        REVIVER_AHEAD: REVIVER_AHEAD_TEXT, NOBODY_POPS: NOBODY_POPS_TEXT,
     }  # fmt: skip
-    kinds = ("TimerMessageDropped", "PopRecordsNotWritten")
+    kinds = ("TimerMessageDropped", "PopRecordsNotWritten", "PopReceived")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._given_up: dict[str, int] = {}
         self._not_written: dict[str, int] = {}
+        self._asked_us: dict[str, int] = {}
+        """Group -> when somebody last popped for it."""
         self._stands: dict[tuple[str, int], str] = {}
         """(broker, revive queue) of the revivers that get no further -> why."""
         self._never_read: dict[Point, None] = {}
@@ -241,7 +251,10 @@ class NothingUnackedIsLost(_PopRule):
         """(broker, topic, queue id, unique key) -> the offset at which a message is now that a queue has moved up."""
 
     def on_event(self, record: Record) -> None:
-        """Note when a broker's timer gave something up: it may have been a check point; and what was not written."""
+        """Note who pops, what was not written, and when a timer gave something up: it may have been a check point."""
+        if record.kind == "PopReceived":
+            self._asked_us[record.group] = record.ts_us
+            return
         noted = self._not_written if record.kind == "PopRecordsNotWritten" else self._given_up
         noted[record.node] = record.ts_us
 
@@ -268,6 +281,7 @@ class NothingUnackedIsLost(_PopRule):
                     self._judge(group, place, kept)
 
     def _judge(self, group: str, place: Place, kept: Kept) -> None:
+        self.judged += 1
         queue = Queue(place.broker, group, place.topic, place.queue_id)
         now_at = self._now_at.get((*place[:3], kept.unique_key), place.queue_offset)
         times = [
@@ -280,6 +294,8 @@ class NothingUnackedIsLost(_PopRule):
         if not problem:
             return
         exception = self._reason(place, kept, times) or self._reason_in_order(group, place, times)
+        if not exception and self.case.lab.world.now_us - self._asked_us.get(group, 0) > NOBODY_POPS_US:
+            exception = NOBODY_POPS
         if exception:
             self.excuse(exception)
         else:
@@ -357,6 +373,7 @@ class RevivedInTime(_PopRule):
         at = f"{record.node} {record.topic} queue {record.queue_id} offset {record.queue_offset}"
         now_ms = self.case.lab.world.nodes[record.node].now_ms()
         if record.kind == "MessageRevived":
+            self.judged += 1
             early_ms = record.pop_time + record.invisible_ms - now_ms
             if early_ms > 0 and (record.node, record.task) in self._came_early:
                 self.excuse(WHEEL_AHEAD)
@@ -365,6 +382,7 @@ class RevivedInTime(_PopRule):
             return
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         *before, this = self.case.pops.handed[queue, record.queue_offset]
+        self.judged += len(before)
         for handed in before:
             is_out = handed.until_ms > now_ms and not handed.changed and handed.acked_us < 0
             # In order an attempt that asks again gets the same messages.
@@ -397,6 +415,7 @@ class RevivedIsNamed(_PopRule):
 
     def on_event(self, record: Record) -> None:
         """Look the message up in the check points of its pop."""
+        self.judged += 1
         pops = self.case.pops
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         at = f"{queue} offset {record.queue_offset}"
@@ -467,6 +486,7 @@ class ReviversKeepUp(_PopRule):
         """Look at what lies behind the offset of each reviver."""
         for broker in self.case.lab.masters:
             for at, behind in self.revive_queues(broker):
+                self.judged += max(1, len(behind))
                 reason = self.stands(broker, behind) if behind else ""
                 if reason:
                     self.excuse(reason)
@@ -534,6 +554,7 @@ class OrderedPopsWait(_PopRule):
         if not this.in_order or not self.case.is_live:
             return
         out = self._out.setdefault(queue, {})
+        self.judged += max(1, len(out))
         now_ms = self.case.lab.world.nodes[record.node].now_ms()
         for offset, handed in list(out.items()):
             if handed.acked_us >= 0 or handed.until_ms <= now_ms:

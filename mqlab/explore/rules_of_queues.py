@@ -39,24 +39,29 @@ class DroppedIsLeftAlone(Rule):
         key = (record.node, record.group, record.topic, record.broker_name, record.queue_id)
         at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
         if record.kind == "QueueDropped":
+            self.judged += 1
             self._may_pull_once.add(key)
         elif not self.case.is_live:
             return
         elif record.kind == "MessageGivenBack":
             if (*key, record.queue_offset) in self._too_late:
+                self.judged += 1
                 self.found(record.row, f"{record.node} gives a message of {at} back, and has no say in it any more")
         elif record.kind == "OffsetUpdated":
             if record.task.startswith("ConsumeMessageThread") and not self._has(record):
+                self.judged += 1
                 self.found(record.row, f"{record.node} notes an offset of {at}, which it has given up")
         elif self._has(record):
             if record.kind == "ConsumeStarted":
                 self._too_late.pop((*key, record.queue_offset), None)
         elif record.kind == "ConsumeFinished":
             self._too_late[(*key, record.queue_offset)] = None
-        elif record.kind == "PullRequested" and key in self._may_pull_once:
-            self._may_pull_once.remove(key)
-            self.excuse(LATE_PULL)
         else:
+            self.judged += 1
+            if record.kind == "PullRequested" and key in self._may_pull_once:
+                self._may_pull_once.remove(key)
+                self.excuse(LATE_PULL)
+                return
             did = "pulls" if record.kind == "PullRequested" else "calls its listener for"
             self.found(record.row, f"{record.node} {did} {at}, which it has given up")
 

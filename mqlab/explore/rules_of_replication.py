@@ -42,6 +42,7 @@ class CopiesAreTheSame(Rule):
                 self._compare(master, slave)
 
     def _compare(self, master: BrokerProcess, slave: BrokerProcess) -> None:
+        self.judged += 1
         original, copy = master.store.commit_log, slave.store.commit_log
         reason = ""
         if copy.mapped_file_queue.mapped_files and copy.max_offset != original.max_offset:
@@ -101,6 +102,7 @@ class SafeIsCopied(_CopyRule):
         kept, wanted = self.case.ledger.stores.stored.get(place), self._wanted(place.broker)
         if record.send_status != "SEND_OK" or wanted <= 1 or kept is None or kept.unique_key != record.msg_id:
             return
+        self.judged += 1
         end = kept.commit_log_offset + kept.size
         copies = 1 + sum(names.original_of(slave) == place.broker and has >= end for slave, has in self._ends.items())
         if copies < wanted:
@@ -122,6 +124,7 @@ class ReportsAreTrue(_CopyRule):
 
     def _judge(self, record: Record) -> None:
         """Compare a report with what the slave was seen to append."""
+        self.judged += 1
         slave = self.case.lab.world.network.node_at(record.remote)
         has = self._ends.get(slave.name, 0) if slave is not None else 0
         if record.ack_offset > has:
@@ -205,6 +208,7 @@ class SlavesFollow(Rule):
             ),
         )
         for what, known, followed in tables:
+            self.judged += len(known)
             for name in known.keys() - followed.keys():
                 if self._since_us.get((master.name, name), 0) < long_ago_us:
                     self.found(None, f"{slave.name} does not know the {what} {name} of its master")
@@ -212,6 +216,7 @@ class SlavesFollow(Rule):
             old = [offset for ts_us, offset in commits if ts_us < long_ago_us]
             if broker != master.name or not old:
                 continue
+            self.judged += 1
             least = min(offset for _, offset in commits[len(old) - 1 :])
             offset = copy.consumer_offset_manager.query_offset(group, topic, queue_id)
             if offset < least:
@@ -225,7 +230,8 @@ class SlavesOnlyGive(Rule):
     kinds = ("MessageStored", "QueueLocked", "PopReceived")
 
     def on_event(self, record: Record) -> None:
-        """Look who does it."""
+        """Look who does it, where there are slaves."""
+        self.judged += any(broker.is_slave for broker in self.case.lab.brokers)
         if self.case.ledger.names.original_of(record.node) != record.node:
             at = f"{record.topic} queue {record.queue_id}"
             self.found(record.row, f"{record.node} is a slave, and has a {record.kind} of {at}")
@@ -259,6 +265,7 @@ class ReadersComeHome(Rule):
         quiet_since_us = now_us - FOLLOWED_US
         if not self.case.fault_times.none_between(quiet_since_us, now_us) or self._there_us > quiet_since_us:
             return
+        self.judged += len(self._pulls)
         for slave, pull in self._pulls.items():
             if now_us - pull.ts_us < HOME_US:
                 self.found(pull.row, f"{pull.group} still reads from {slave}")

@@ -42,6 +42,7 @@ class RequestsEnd(Rule):
         elif kind == "ReplyAwaited":
             self._waiting[record.node, record.correlation_id] = record
         elif kind == "ReplyArrived":
+            self.judged += 1
             self._arrived[record.correlation_id] = None
             waited = self._waiting.get((record.node, record.correlation_id))
             if record.matched != (waited is not None):
@@ -49,17 +50,21 @@ class RequestsEnd(Rule):
             self._end(record)
         elif kind == "ReplyGivenUp":
             waited = self._waiting.get((record.node, record.correlation_id))
+            self.judged += waited is not None
             if waited is not None and "timeout" in record.reason and record.waited_ms < waited.timeout_ms:
                 self.found(record.row, f"a request was given up {waited.timeout_ms - record.waited_ms} ms too early")
             self._end(record)
-        elif record.correlation_id not in self._arrived:
-            self.found(record.row, f"the reply {record.correlation_id} was pushed, and never arrived")
+        else:
+            self.judged += 1
+            if record.correlation_id not in self._arrived:
+                self.found(record.row, f"the reply {record.correlation_id} was pushed, and never arrived")
 
     def _forget(self, process: str) -> None:
         self._waiting = {request: waiting for request, waiting in self._waiting.items() if request[0] != process}
 
     def _end(self, record: Record) -> None:
         waiting = self._waiting.pop((record.node, record.correlation_id), None)
+        self.judged += waiting is not None
         is_late = waiting is not None and record.waited_ms > longest_ms(waiting)
         if waiting is not None and is_late and self.case.fault_times.none_between(waiting.ts_us, record.ts_us):
             self.found(record.row, f"a request with {waiting.timeout_ms} ms ended after {record.waited_ms} ms")
@@ -70,6 +75,7 @@ class RequestsEnd(Rule):
         if over_us is None:
             return
         for (_, correlation_id), waiting in self._waiting.items():
+            self.judged += 1
             waited_ms = (self.case.lab.world.now_us - max(waiting.ts_us, over_us)) // 1_000
             if waited_ms > longest_ms(waiting):
                 self.found(waiting.row, f"the request {correlation_id} still waits, after {waited_ms} ms")

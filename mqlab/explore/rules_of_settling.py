@@ -51,7 +51,9 @@ class EverythingSettles(Rule):
 
     def at_end(self) -> None:
         """Say what is left."""
-        if len(self.case.readers) > len(readers_of(self.case.lab, running=True)):
+        running = readers_of(self.case.lab, running=True)
+        self.judged += len(self.case.readers) + len(self.case.lab.brokers)
+        if len(self.case.readers) > len(running):
             self.excuse(NO_MEMBER)
         self._standing.clear()
         for text in self.left_over(overdue=True):

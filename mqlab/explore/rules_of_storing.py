@@ -90,14 +90,17 @@ class AcknowledgedSurvives(Rule):
     def _answered(self, record: Record) -> None:
         ledger = self.case.ledger
         for msg_id in [record.msg_id] if record.msg_id in ledger.sends.acknowledged else []:
+            self.judged += 1
             self._acknowledged[msg_id] = None
             if msg_id not in self._stored and _is_reply(record.row):
                 self.excuse(PUSHED)
             elif not self._stored.get(msg_id):
                 self.found(record.row, f"message {msg_id} was acknowledged and is in no store")
         for place, row in ledger.sends.acknowledged_places.items():
-            if row is record.row and place not in ledger.stores.stored:
-                self.found(row, f"a batch was acknowledged, and nothing of it is at {place}")
+            if row is record.row:
+                self.judged += 1
+                if place not in ledger.stores.stored:
+                    self.found(row, f"a batch was acknowledged, and nothing of it is at {place}")
 
     def _recovered(self, record: Record) -> None:
         end = record.commit_log_max_offset
@@ -111,7 +114,9 @@ class AcknowledgedSurvives(Rule):
             kept = {at: size for at, size in places.items() if at[0] != record.node or at[1] < end}
             for at in places.keys() - kept.keys() if copies else ():
                 kept.update({(slave, at[1]): places[at] for slave, has in copies if at[1] < has})
-            if places and not kept and msg_id in self._acknowledged:
+            is_judged = bool(places) and msg_id in self._acknowledged
+            self.judged += is_judged
+            if is_judged and not kept:
                 if seam is not None and all(offset + size > seam for (_, offset), size in places.items()):
                     self.excuse(SHORTER)
                 else:
@@ -120,8 +125,10 @@ class AcknowledgedSurvives(Rule):
         if seam is not None:
             self._seams[record.node] = [min(each, end) for each in self._seams[record.node]]
         for place in self.case.ledger.sends.acknowledged_places:
-            if place.broker == record.node and place in self.case.ledger.stores.lost:
-                self._lost(record, f"the message of a batch at {place} was acknowledged and is lost")
+            if place.broker == record.node:
+                self.judged += 1
+                if place in self.case.ledger.stores.lost:
+                    self._lost(record, f"the message of a batch at {place} was acknowledged and is lost")
 
     def _lost(self, record: Record, reason: str) -> None:
         if may_lose_the_unflushed(self.case, record.node):
@@ -140,7 +147,9 @@ class AcknowledgedIsReadable(Rule):
     def at_end(self) -> None:
         """Read the stores."""
         ledger, found = self.case.ledger, self.case.contents.found
-        for place in self.case.contents.unreadable:
+        unreadable = self.case.contents.unreadable
+        self.judged += len(unreadable) + len(ledger.sends.acknowledged) + len(ledger.sends.acknowledged_places)
+        for place in unreadable:
             text = f"the queue has an entry for {place}, but no message can be read there"
             self._judge(None, [place], False, text)
         copies = self.case.contents.copies
@@ -209,7 +218,12 @@ class NothingUnsentIsDelivered(Rule):
                 and self.case.is_stale(place)
             ):
                 self._through_stale[record.unique_key] = None
-        elif record.msg_id in self._through_stale:
+        else:
+            self._given(record)
+
+    def _given(self, record: Record) -> None:
+        self.judged += 1
+        if record.msg_id in self._through_stale:
             self.excuse(STALE)
         elif self._is_torn(record):
             self.excuse(TORN)
@@ -241,7 +255,11 @@ class NothingUnsentIsDelivered(Rule):
             if found.unique_key in self.case.ledger.stores.in_batches or is_system_topic(topic):
                 # Check points of Pop are named by the moment of the pop, and two of one moment are not the same.
                 continue
-            if bodies.setdefault(found.unique_key, found.body) == found.body:
+            if found.unique_key not in bodies:
+                bodies[found.unique_key] = found.body
+                continue
+            self.judged += 1
+            if bodies[found.unique_key] == found.body:
                 continue
             if found.place.broker in self.case.ledger.processes.power_lost_us:
                 self.excuse(TORN)

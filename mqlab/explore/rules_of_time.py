@@ -92,6 +92,7 @@ class HoldsEnd(Rule):
         held = self._held[key]
         if not self.case.fault_times.none_between(held.since_us, now_us):
             return
+        self.judged += 1
         came_us = self._came_us.get(key, now_us)
         at = f"{held.queue[0]} {held.queue[1]} queue {held.queue[2]} offset {held.offset}"
         row = record.row if record is not None else None
@@ -129,6 +130,7 @@ class RetriesComeInTime(Rule):
             self._due.setdefault(key, broker.now_ms() + record.delay_ms)
             return
         # Of several copies, or one that comes again after a crash, no one can say which it is.
+        self.judged += 1
         due_ms = self._due.get(key, 0)
         if broker.now_ms() < due_ms:
             self.found(record.row, f"message {record.unique_key} comes {due_ms - broker.now_ms()} ms before its time")
@@ -138,6 +140,7 @@ class RetriesComeInTime(Rule):
         tries = record.reconsume_times - 1
         if most is None:
             return
+        self.judged += 1
         if is_dlq_topic(record.topic):
             if tries < most:
                 self.found(record.row, f"message {record.unique_key} is a dead letter after {tries} of {most} retries")
@@ -181,6 +184,7 @@ class SignsOfLifeGoOn(Rule):
         if over_us is None:
             return
         for (process, client_id, broker), last_us in self._last_us.items():
+            self.judged += 1
             if now_us - max(last_us, over_us) > HEARTBEAT_US:
                 ago_ms = (now_us - last_us) // 1_000
                 self.found(None, f"{client_id} on {process} told {broker} {ago_ms} ms ago that it lives")
@@ -193,6 +197,7 @@ class SignsOfLifeGoOn(Rule):
         rebalance = consumer.impl.rebalance_impl
         if rebalance.needs_lock:
             for queue, held in rebalance.process_queue_table.items():
+                self.judged += held.locked
                 if held.locked and now_us - max(held.last_lock_us, over_us) > RENEWAL_US:
                     ago_ms = (now_us - held.last_lock_us) // 1_000
                     self.found(None, f"{process} renewed its lock of {queue} {ago_ms} ms ago and trusts it")
@@ -224,6 +229,7 @@ class RoutesForgetTheDead(Rule):
             self._closed[record.node, record.remote] = (record.ts_us, now_ms)
             return
         for info, live in process.controller.route_info_manager.broker_live_table.items():
+            self.judged += 1
             silent_ms = now_ms - live.last_update_ms
             if silent_ms > live.heartbeat_timeout_ms + SCAN_MS:
                 none_held = self.case.fault_times.none_between(record.ts_us - SCAN_MS * 1_000, record.ts_us)

@@ -87,6 +87,7 @@ class TimersComeInTime(Rule):
 
     def _out(self, record: Record, slot_ms: int) -> None:
         message = (record.node, record.topic, record.unique_key)
+        self.judged += 1
         waiting = self._waiting.setdefault(message, Counter())
         waiting[slot_ms] -= 1
         stored = self._held_at.get(message)
@@ -99,6 +100,7 @@ class TimersComeInTime(Rule):
 
     def _delivered(self, record: Record) -> None:
         self._out(record, record.slot_ms)
+        self.judged += 1
         if record.late_ms < SLOT_MS:
             self.found(record.row, f"timer message {record.unique_key} came {SLOT_MS - record.late_ms} ms early")
         since_us = record.ts_us - record.late_ms * 1_000
@@ -113,6 +115,7 @@ class TimersComeInTime(Rule):
         message = (record.node, record.topic, record.unique_key)
         waiting = self._waiting.get(message, Counter())
         if "refused" in record.reason:
+            self.judged += 1
             self.excuse(GIVEN_UP)
         for slot_ms in [slot_ms for slot_ms, copies in waiting.items() if copies > 0][:1]:
             waiting[slot_ms] -= 1
@@ -123,7 +126,10 @@ class TimersComeInTime(Rule):
             broker, topic, unique_key = message
             now_ms = self.case.broker(broker).node.now_ms()
             overdue = [slot_ms for slot_ms, n in waiting.items() if n > 0 and slot_ms + LATE_MS < now_ms]
-            if not overdue or unique_key in self.case.ledger.stores.lost_keys:
+            if unique_key in self.case.ledger.stores.lost_keys:
+                continue
+            self.judged += 1
+            if not overdue:
                 continue
             exception = self._reason(message, overdue[0])
             if exception:

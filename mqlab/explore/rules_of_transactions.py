@@ -68,12 +68,10 @@ class HalfMessagesAreHidden(Rule):
         elif record.kind != "MessageStored":
             if record.local_state == COMMIT:
                 self._committed[record.msg_id] = None
-        elif (
-            record.unique_key in self._half
-            and record.unique_key not in self._committed
-            and not is_system_topic(record.topic)
-        ):
-            self.found(record.row, f"message {record.unique_key} is in {record.topic} and nobody has committed it")
+        elif record.unique_key in self._half and not is_system_topic(record.topic):
+            self.judged += 1
+            if record.unique_key not in self._committed:
+                self.found(record.row, f"message {record.unique_key} is in {record.topic} and nobody has committed it")
 
 
 class EndsAreSaid(Rule):
@@ -92,6 +90,7 @@ class EndsAreSaid(Rule):
             self._said.setdefault(record.msg_id, {})[record.local_state] = None
             return
         said = self._said.get(record.unique_key)
+        self.judged += said is not None
         if said is not None and record.code == 0 and record.local_state not in said:
             words = " and ".join(said)
             self.found(record.row, f"{record.unique_key} ended with {record.local_state}, and was said to be {words}")
@@ -126,6 +125,7 @@ class EndsAreKept(Rule):
                 there[found.unique_key] = is_stale
         stores = self.case.ledger.stores
         for key, record in self._ends.items():
+            self.judged += 1
             if record.local_state == ROLLBACK:
                 if there.get(key):
                     self.excuse(STALE)
@@ -164,6 +164,7 @@ class HalfMessagesEnd(Rule):
         """Note what is open."""
         if record.kind == "HalfMessageHidden":
             if record.status == "PUT_OK":
+                self.judged += 1
                 self._open[record.unique_key] = record
         elif record.kind == "HalfMessageGivenUp" or (record.code == 0 and record.local_state in (COMMIT, ROLLBACK)):
             self._open.pop(record.unique_key, None)
@@ -228,6 +229,7 @@ class EndedIsLeftAlone(Rule):
         """Note ends, forget those of a broker that was stopped or could not write, and judge questions."""
         if record.kind == "TransactionEnded":
             if record.code == 0 and record.local_state in (COMMIT, ROLLBACK) and record.node not in self._hung:
+                self.judged += 1
                 self._ended_us.setdefault((record.node, record.half_offset), record.ts_us)
         elif record.kind == "DispatchStalled" or (record.kind == "TransactionOpWritten" and record.op_offset < 0):
             self._refused_us.setdefault(record.node, []).append(record.ts_us)
@@ -270,6 +272,7 @@ class QuestionsAreCounted(Rule):
                 self._times[record.node, record.half_offset] = 0
         else:
             before = self._times.get((record.node, record.half_offset))
+            self.judged += before is not None
             if before is not None and record.check_times != before + 1:
                 self.found(record.row, f"copy {record.check_times} of {record.unique_key} is made of copy {before}")
             self._times[record.node, record.new_half_offset] = record.check_times
@@ -304,6 +307,7 @@ class QuestionsComeAtTheirTime(Rule):
         elif record.kind == "HalfMessageStoredAgain":
             self._copied[record.node, record.new_half_offset] = record
         elif not self._drifted and record.unique_key in self.case.ledger.sends.attempted:
+            self.judged += 1
             config = self.case.broker(record.node).running().broker_config
             immune_ms = self._own_ms.get(record.unique_key, config.transaction_time_out)
             age_ms = (record.ts_us - self.case.ledger.sends.attempted[record.unique_key]) // 1_000
@@ -330,6 +334,7 @@ class QuestionsComeAtTheirTime(Rule):
                 continue
             if self._started_us.get(broker, now_us) > begin_us or copied.unique_key != found.unique_key:
                 continue
+            self.judged += 1
             offsets = self.case.broker(broker).running().consumer_offset_manager
             if offset >= offsets.query_offset(CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_HALF_TOPIC, 0):
                 waits_ms = (now_us - copied.ts_us) // 1_000
@@ -360,14 +365,17 @@ class QuestionsNameTheCopy(Rule):
             self._to_ask.pop(record.target, None)
         elif record.kind != "TransactionChecked":
             copy = self._to_ask.pop(record.node, None)
+            self.judged += copy is not None
             if copy is not None:
                 self.found(copy.row, f"half message {copy.unique_key} was stored again, and nobody was asked about it")
             if record.kind == "HalfMessageStoredAgain" and record.reason == "asked":
                 self._to_ask[record.node] = record
+                self.judged += 1
                 newest = self._newest.get((record.node, record.unique_key), record.new_half_offset)
                 if record.new_half_offset != newest:
                     self.found(record.row, f"the copy at {newest} of {record.unique_key} is taken for another one")
         else:
+            self.judged += 1
             copy = self._to_ask.pop(record.node, None)
             if copy is None or (copy.unique_key, copy.new_half_offset) != (record.unique_key, record.half_offset):
                 at = f"{record.half_offset} of {record.unique_key}"

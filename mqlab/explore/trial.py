@@ -157,12 +157,18 @@ class PlanError(LearnerError):
 
 
 class Outcome(NamedTuple):
-    """What became of one seed. It is plain data, so it travels between processes."""
+    """What became of one seed. It is plain data, so it travels between processes.
+
+    `excused` counts what RocketMQ does not promise either by its name, `judged` by the name of each rule what that had
+    to judge: one with nothing did not hold, it was silent. What is left in the end was judged only if the `load_ended`.
+    """
 
     seed: int | str
     plan: Plan
     breaches: tuple[Breach, ...]
     excused: dict[str, int]
+    judged: dict[str, int]
+    load_ended: bool
     now_ms: float
 
     @property
@@ -196,6 +202,7 @@ class Trial:
         self._breaches: list[Breach] = []
         self.plan: Plan = plan or ()
         self.lab: Lab | None = None
+        self.load_ended = True
         self.rules: list[Rule] = []
         ties = draws_ties(seed) if tie_is_choice is None else tie_is_choice
         with warnings.catch_warnings():
@@ -224,11 +231,13 @@ class Trial:
             plan = self.plan = draw_plan(lab, self.scenario.faults, round(window_ms * FAULTY_PART))
         self._do_faults(lab, plan)
         lab.world.run_to(round(end_ms * 1_000))
-        self._settle(lab)
-        lab.run_for(seconds=AFTER_S)
-        self._settle(lab)
+        self.load_ended = self._settle(lab) or lab.world.now_us - case.ledger.sends.newest_us >= QUIET_US
+        if self.load_ended:
+            lab.run_for(seconds=AFTER_S)
+            self._settle(lab)
         lab.world.hooks.detach(watch)
-        self._judge_the_end(case)
+        if self.load_ended:
+            self._judge_the_end(case)
 
     def _judge_the_end(self, case: Case) -> None:
         """Ask the rules what is left. What they ask of the world for that is no part of its trace."""
@@ -251,12 +260,14 @@ class Trial:
             except LearnerError as error:
                 raise PlanError(f"{fault.verb} at {fault.at_us / 1_000:g} ms: {error.message}", error.hint) from error
 
-    def _settle(self, lab: Lab) -> None:
+    def _settle(self, lab: Lab) -> bool:
+        """Play until the world has settled, or for ten minutes; has it?"""
         settling = next(rule for rule in self.rules if isinstance(rule, EverythingSettles))
         for _ in range(0, SETTLE_MOST_S, SETTLE_STEP_S):
             if settling.has_settled(QUIET_US):
-                return
+                return True
             lab.run_for(seconds=SETTLE_STEP_S)
+        return False
 
     @property
     def outcome(self) -> Outcome:
@@ -266,8 +277,9 @@ class Trial:
         for rule in self.rules:
             breaches += [Breach(rule.rule, v.reason, str(v.record)) for v in rule.violations]
             excused.update(rule.excused)
+        judged = {type(rule).__name__: rule.judged for rule in self.rules}
         now_ms = self.lab.now_ms if self.lab is not None else 0.0
-        return Outcome(self.seed, self.plan, tuple(breaches), dict(excused), now_ms)
+        return Outcome(self.seed, self.plan, tuple(breaches), dict(excused), judged, self.load_ended, now_ms)
 
 
 def _watching(case: Case, rules: list[Rule]) -> Callable[[Row], None]:

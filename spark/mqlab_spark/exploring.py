@@ -34,12 +34,14 @@ OUTCOMES = StructType([
     StructField("plan", StringType(), nullable=False),
     StructField("shortest_plan", StringType()),
     StructField("excused", StringType(), nullable=False),
+    StructField("judged", StringType(), nullable=False),
     StructField("now_ms", DoubleType(), nullable=False),
     StructField("result", StringType(), nullable=False),
     StructField("cpu_us", LongType(), nullable=False),
 ])  # fmt: skip
 """The table of outcomes. `rule` and `reason` are those of the first breach, `plan` is the fault schedule drawn,
-`shortest_plan` the shortest that fails; `excused` counts exceptions by name; `result` is all of it, both JSON.
+`shortest_plan` the shortest that fails; `excused` counts exceptions by name, `judged` what each rule had to judge;
+`result` is all of it; all three are JSON.
 `cpu_us` is what the seed cost, the only column that is not the same each time.
 """
 
@@ -95,6 +97,7 @@ def _row(scenario: str, seed: int, parameters: dict[str, Any], plan: Plan | None
         "plan": plan_text(outcome.plan),
         "shortest_plan": None if shortest is None else plan_text(shortest.plan),
         "excused": json.dumps(outcome.excused, sort_keys=True),
+        "judged": json.dumps(outcome.judged, sort_keys=True),
         "now_ms": outcome.now_ms,
         "result": json.dumps({"outcome": result.outcome, "shortest": result.shortest}),
         "cpu_us": (time.process_time_ns() - began) // 1_000,
@@ -102,5 +105,5 @@ def _row(scenario: str, seed: int, parameters: dict[str, Any], plan: Plan | None
 
 
 def _outcome(fields: list[Any]) -> Outcome:
-    seed, plan, breaches, excused, now_ms = fields
-    return Outcome(seed, tuple(plan), tuple(Breach(*breach) for breach in breaches), excused, now_ms)
+    seed, plan, breaches, *rest = fields
+    return Outcome(seed, tuple(plan), tuple(Breach(*breach) for breach in breaches), *rest)

@@ -75,7 +75,34 @@ def test_a_scenario_that_expects_no_faults_is_played_without_and_says_so(capsys:
     assert main(["explore", "steady-load", "--seeds", "2", "--jobs", "1", "-p", "messages=10"]) == 0
     answer = capsys.readouterr()
     assert "no faults are drawn for steady-load" in answer.err
-    assert answer.out == "2 passed, 0 failed\n"
+    assert answer.out.endswith("\n2 passed, 0 failed\n")
+
+
+def test_a_rule_that_had_nothing_to_judge_is_said_to_be_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "push-clustering", "--seeds", "2", "--jobs", "1", "-p", "messages=5"]) == 0
+    words = capsys.readouterr().out.replace("\n  ", " ")
+    assert "rules had nothing to judge: AckedStaysAway, CopiesAreTheSame, " in words
+    assert "CommittedIsConsumed" not in words
+    assert main(["explore", "push-clustering", "--seeds", "2", "--jobs", "1", "-p", "messages=5", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["silent"] == sorted(rule for rule, times in answer["judged"].items() if not times)
+    assert answer["judged"]["CommittedIsConsumed"] > 0
+    assert answer["ends_not_judged"] == 0
+
+
+def test_one_seed_says_how_much_each_rule_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["explore", "push-clustering", "--seed", "2", "-p", "messages=5", "--faults", "none"]
+    assert main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    judged = Trial("push-clustering", 2, {"messages": 5}, ()).outcome.judged
+    assert f"judged {judged['SendsEnd']} times: SendsEnd" in lines
+    assert sum(line.startswith("judged ") for line in lines) == sum(times > 0 for times in judged.values())
+
+
+def test_a_load_that_has_no_end_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "owner-killed", "--seeds", "1", "--jobs", "1"]) == 0
+    said = "the end of 1 seed was not judged, since messages were still being sent; the load of this scenario has no end"
+    assert said in capsys.readouterr().out.splitlines()
 
 
 def test_the_old_name_still_works_and_says_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:

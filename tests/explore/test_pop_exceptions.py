@@ -15,6 +15,7 @@ from mqlab.explore.rules_of_pop import (
     FORGOTTEN,
     LONE_ACKS,
     NO_RECORD,
+    NOBODY_POPS,
     ORDER_FORGOTTEN,
     REVIVER_AHEAD,
     SAME_MILLISECOND,
@@ -46,6 +47,7 @@ CRASH = "at 8s: crash broker-a for 1s"
         (ACK_OVERTAKES, "pop-mixed-with-push", 10, "at 9808ms: power_off broker-a for 39577ms"),
         (SAME_MILLISECOND, "pop-plain", 89, ""),
         (NO_RECORD, "pop-key-value", 463, "at 7140ms: fill_disk broker-a by 908 for 136724ms"),
+        (NOBODY_POPS, "pop-check-points", 0, ""),
     ],
 )
 def test_an_exception_is_needed_and_covers_all(exception: str, scenario: str, seed: int, plan: str) -> None:

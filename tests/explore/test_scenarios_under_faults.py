@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 
 from mqlab import scenarios
-from mqlab.explore import Trial, plan_text
+from mqlab.explore import RULES, Trial, plan_text
+from mqlab.explore.rules_of_pop import NOBODY_POPS
 from mqlab.explore.rules_of_storing import UNFLUSHED
 
 UNDER_FAULTS = [name for name in scenarios.names() if scenarios.get(name).faults]
@@ -34,8 +35,32 @@ def test_the_scenarios_of_this_chapter_bear_faults() -> None:
 @pytest.mark.parametrize("name", UNDER_FAULTS)
 def test_every_rule_holds(name: str) -> None:
     for seed in COSTLY.get(name, SEEDS):
-        outcome = Trial(name, seed).outcome
+        trial = Trial(name, seed)
+        outcome = trial.outcome
         assert outcome.passed, f"seed {seed}, {plan_text(outcome.plan)}: {outcome.breaches[0]}"
+        assert outcome.load_ended
+        assert NOBODY_POPS not in outcome.excused
+        for rule in trial.rules:
+            assert sum(rule.excused.values()) <= rule.judged, rule
+
+
+def test_no_rule_is_silent_in_all_scenarios() -> None:
+    silent = {rule.__name__ for rule in RULES}
+    for name, seed in (
+        ("slave-reads", 1), ("bank-transfers", 0), ("pop-ordered", 1), ("short-consume-timeout", 0), ("tag-twins", 0),
+        ("request-reply", 1), ("power-cuts", 1),
+    ):  # fmt: skip
+        judged = Trial(name, seed).outcome.judged
+        assert judged.keys() == {rule.__name__ for rule in RULES}
+        silent -= {rule for rule, times in judged.items() if times}
+    assert silent == set()
+
+
+def test_the_end_of_a_load_without_end_is_not_judged() -> None:
+    outcome = Trial("take-or-own", 0, plan=()).outcome
+    assert not outcome.load_ended
+    assert outcome.judged["AcknowledgedSurvives"] > 0
+    assert outcome.judged["EverythingSettles"] == outcome.judged["AcknowledgedIsReadable"] == 0
 
 
 @pytest.mark.parametrize("name", UNDER_FAULTS)

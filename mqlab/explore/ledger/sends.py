@@ -25,6 +25,11 @@ class SendBook:
         """Where the messages of batches are that were answered SEND_OK. All of a batch are stored with one id."""
         self.handlers = {"SendAttempted": self._attempted, "SendSucceeded": self._succeeded}
 
+    @property
+    def newest_us(self) -> int:
+        """When the newest message was first handed to remoting; 0 if none ever was."""
+        return next(reversed(self.attempted.values()), 0)
+
     def _attempted(self, row: Row) -> None:
         for msg_id in row[FIRST_FIELD + 3].split(","):
             self.attempted.setdefault(msg_id, row[TS_US])
