@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from benchmarks.spark_questions import compare, open_in_duckdb, sql_of
 from mqlab import ConsumeConcurrentlyStatus, Lab
@@ -26,6 +27,7 @@ from mqlab_spark.__main__ import main
 from mqlab_spark.auditing import audited
 from mqlab_spark.failing import NOT_DONE, SET_ASIDE
 from mqlab_spark.place import BUILDERS, Place
+from mqlab_spark.session import SETTINGS
 from mqlab_spark.tables import ALL, ANSWERS, EVENTS
 from mqlab_spark.tables.table import TEXT, Column, Table
 from tests.spark.conftest import TraceOf
@@ -96,6 +98,30 @@ def tables(spark: SparkSession, place: Place) -> dict[str, DataFrame]:
 
 
 # -- what they say ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_nothing_is_kept_in_memory_that_grows_with_the_worlds(spark: SparkSession, place: Place) -> None:
+    """Where Spark itself would broadcast nothing, the tables do not ask for it, but for clocks that disagree."""
+    there = tables_at(spark, place.where)
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    try:
+        plans = {
+            table.name: [part._jdf.queryExecution().executedPlan().toString() for part in table.make_parts(there)]
+            for table in ALL
+        }
+    finally:
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", SETTINGS["spark.sql.autoBroadcastJoinThreshold"])
+    assert [name for name, parts in plans.items() if any("Broadcast" in part for part in parts)] == ["latency"]
+
+
+@pytest.mark.slow
+def test_spark_takes_no_kind_of_event_for_smaller_than_its_rows_are(spark: SparkSession, place: Place) -> None:
+    events = tables_at(spark, place.where)[EVENTS]
+    for kind in ("MessageStored", "PullReceived", "RequestSent"):
+        of_kind = events.where(F.col("kind") == kind)
+        estimated = of_kind._jdf.queryExecution().optimizedPlan().stats().sizeInBytes().longValue()
+        assert estimated > 50 * of_kind.count()
 
 
 @pytest.mark.slow

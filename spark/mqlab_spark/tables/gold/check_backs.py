@@ -23,7 +23,7 @@ def _query(tables: Tables) -> DataFrame:
     minutes = (
         transactions.groupBy(*WHOSE)
         .agg(F.min(F.when(F.col("gone_us").isNull(), F.col("hidden_us"))).alias("never_gone_us"))
-        .join(F.broadcast(last), WORLD)
+        .join(last, WORLD)
         .withColumn("minute", F.explode(F.sequence(F.lit(0).cast("bigint"), _minute(F.col("end_us")))))
     )
     begun = transactions.groupBy(*WHOSE, _minute(F.col("hidden_us")).alias("minute")).agg(F.count("*").alias("begun"))

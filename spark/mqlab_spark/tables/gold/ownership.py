@@ -39,7 +39,7 @@ def owners(events: DataFrame) -> DataFrame:
 def _query(tables: Tables) -> DataFrame:
     held = owners(tables[EVENTS])
     ends = tables["worlds"].select(WORLD, "end_us")
-    held = held.join(F.broadcast(ends), [WORLD]).withColumn("to_us", F.coalesce("to_us", "end_us")).drop("end_us")
+    held = held.join(ends, [WORLD]).withColumn("to_us", F.coalesce("to_us", "end_us")).drop("end_us")
     other = held.withColumnsRenamed({"node": "other", "from_us": "other_from_us", "to_us": "other_to_us"})
     both = held.join(other, QUEUE).where("node < other AND from_us < other_to_us AND other_from_us < to_us")
     return both.select(

@@ -21,7 +21,7 @@ def _query(tables: Tables) -> DataFrame:
     seconds = (
         replicas.groupBy(*PAIR)
         .agg(F.min(F.when(F.col("until_us").isNull(), F.col("lacked_us"))).alias("never_copied_us"))
-        .join(F.broadcast(tables["worlds"].select(WORLD, "end_us")), WORLD)
+        .join(tables["worlds"].select(WORLD, "end_us"), WORLD)
         .withColumn("second", F.explode(F.sequence(F.lit(0).cast("bigint"), _second("end_us"))))
     )
     began = replicas.groupBy(*PAIR, _second("lacked_us")).agg(

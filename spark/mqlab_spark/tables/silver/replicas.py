@@ -19,11 +19,11 @@ def _torn(events: DataFrame, records: DataFrame) -> DataFrame:
     """A row for each time that a slave came back with a log that ends before a record does."""
     ends = (
         of_kind(events, "StoreRecovered")
-        .join(F.broadcast(pairs(events).withColumn("node", F.col("slave"))), [WORLD, "node"])
+        .join(pairs(events).withColumn("node", F.col("slave")), [WORLD, "node"])
         .select(*PAIR, "commit_log_max_offset", F.col("ts_us").alias("at_us"))
     )
     return (
-        records.join(F.broadcast(ends), PAIR)
+        records.join(ends, PAIR)
         .where("at_us > stored_us AND commit_log_offset + store_size > commit_log_max_offset")
         .select(*RECORD, "at_us", F.lit(False).alias("there"))
     )
@@ -31,7 +31,7 @@ def _torn(events: DataFrame, records: DataFrame) -> DataFrame:
 
 def _query(tables: Tables) -> DataFrame:
     events = tables[EVENTS]
-    of_pairs = F.broadcast(pairs(events).withColumn("node", F.col("master")))
+    of_pairs = pairs(events).withColumn("node", F.col("master"))
     records = (
         of_kind(events, "MessageStored")
         .join(of_pairs, [WORLD, "node"])

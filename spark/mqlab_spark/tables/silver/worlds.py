@@ -30,7 +30,7 @@ def _query(tables: Tables) -> DataFrame:
         )
     )
     if TRACES in tables:
-        return counted.join(F.broadcast(tables[TRACES].select(WORLD, *OF_TRACE)), WORLD, "left")
+        return counted.join(tables[TRACES].select(WORLD, *OF_TRACE), WORLD, "left")
     # Worlds that were played and not recorded: their names say all but the hash.
     return counted.withColumns({name: F.lit(None).cast(TEXT) for name in OF_TRACE})
 
