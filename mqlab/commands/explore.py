@@ -168,11 +168,15 @@ def _print_failure(result: Result, options: argparse.Namespace) -> None:
 
 
 def _command(options: argparse.Namespace, result: Result) -> str:
-    """The command that plays a failure again, with the shortest plan that fails where that is shorter."""
+    """The command that plays a failure again, with the shortest plan and world that fail where they are shorter."""
     words = ["mqlab", "explore", options.scenario, "--seed", str(result.outcome.seed)]
+    found = result.shortest or result.outcome
+    shortest = found.plan
     for text in options.param:
-        words += ["-p", text]
-    shortest = (result.shortest or result.outcome).plan
+        if not (found.world and text.startswith("world=")):
+            words += ["-p", text]
+    if found.world:
+        words += ["-p", f"world={found.world}"]
     if options.faults != DRAWN or shortest != result.outcome.plan:
         words += ["--faults", plan_text(shortest) or NONE]
     return shlex.join(words)

@@ -170,6 +170,8 @@ class Outcome(NamedTuple):
     judged: dict[str, int]
     load_ended: bool
     now_ms: float
+    world: str = ""
+    """The text of a drawn world of which something was left out."""
 
     @property
     def passed(self) -> bool:

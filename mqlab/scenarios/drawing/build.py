@@ -1,0 +1,113 @@
+"""Building a drawn world: each of its lines becomes a process, a topic, a group, or clients at work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mqlab.client import ConsumeFromWhere, MessageModel
+from mqlab.scenarios import lite_pull
+from mqlab.scenarios.drawing.loads import NUMBERS_APART, InOrder, listener, poll_all, pull_in_turns, send_all
+from mqlab.scenarios.drawing.parts import OWN, Part, World
+from mqlab.scenarios.numbered import come_and_go
+
+if TYPE_CHECKING:
+    from mqlab.lab import Lab
+
+DEFAULTS: dict[str, Any] = {
+    "topic": "Orders", "tags": "*", "members": 1, "moves": False, "refuse_one_in": 0, "slow_ms": 20,
+    "queues": 4, "way": "sync", "messages": 20, "every_ms": 200, "size": 100, "delay_level": 0, "next_delay_ms": 200,
+}  # fmt: skip
+"""What a line means that does not say it."""
+JOINS_MS, STAYS_MS = (500, 8_000), (2_000, 15_000)
+"""When a member that moves joins its group, and how long it stays: from, and by how much more at most."""
+NO_COMPRESSION = 4 * 1024 * 1024
+"""Packing big bodies costs more of the machine's time than all the rest, so it has to be asked for."""
+
+
+async def build_world(lab: Lab, world: World) -> None:
+    """Make all of a world: servers first, then topics and groups, then clients in the order of their lines."""
+    for part in world:
+        if part.kind == "name-server":
+            lab.name_server(part.name)
+    for part in world:
+        if part.kind == "broker":
+            lab.broker(part.name, **part.settings())
+    for part in world:
+        if part.kind == "topic":
+            lab.create_topic(part.name, _said(part)["queues"])
+        elif part.kind == "group":
+            lab.create_group(part.name, **part.settings())
+    producers = 0
+    for part in world:
+        if part.kind == "producer":
+            await _start_producer(lab, part, producers * NUMBERS_APART)
+            producers += 1
+        elif part.kind in ("push", "orderly", "broadcasting"):
+            await _start_pushed(lab, part)
+        elif part.kind == "lite":
+            await _start_lite(lab, part)
+        elif part.kind == "schedule":
+            await _start_schedule(lab, part)
+
+
+def _said(part: Part) -> dict[str, Any]:
+    """What a line says of the part itself, with what it leaves out."""
+    return {key: part.says.get(key, DEFAULTS[key]) for key in OWN[part.kind]}
+
+
+def _settings(part: Part) -> dict[str, Any]:
+    """RocketMQ's settings of a reader; unless it says otherwise it begins with the first message."""
+    return {"consume_from_where": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET, **part.settings()}
+
+
+def _nodes(part: Part) -> list[str]:
+    return [f"{part.name}-{number + 1}" for number in range(_said(part)["members"])]
+
+
+async def _start_producer(lab: Lab, part: Part, first: int) -> None:
+    settings = {"compress_msg_body_over_howmuch": NO_COMPRESSION, **part.settings()}
+    producer = lab.producer(part.name, node=part.name, **settings)
+    await producer.start()
+    producer.node.spawn(send_all(producer, first, _said(part)), "load")
+
+
+async def _start_pushed(lab: Lab, part: Part) -> None:
+    says, model = _said(part), MessageModel.BROADCASTING if part.kind == "broadcasting" else MessageModel.CLUSTERING
+    for place, node in enumerate(_nodes(part)):
+        consumer = lab.consumer(part.name, node=node, message_model=model, **_settings(part))
+        consumer.subscribe(says["topic"], says["tags"])
+        in_order = part.kind == "orderly"
+        consumer.register_message_listener(InOrder(consumer, says) if in_order else listener(consumer, says))
+        if place and says["moves"]:
+            _spawn_coming(come_and_go, consumer)
+        else:
+            await consumer.start()
+
+
+async def _start_lite(lab: Lab, part: Part) -> None:
+    says = _said(part)
+    for place, node in enumerate(_nodes(part)):
+        consumer = lab.lite_pull_consumer(part.name, node=node, **_settings(part))
+        consumer.subscribe(says["topic"], says["tags"])
+        if place and says["moves"]:
+            _spawn_coming(lite_pull.come_and_go, consumer)
+        else:
+            await consumer.start()
+            consumer.node.spawn(poll_all(consumer), "poll")
+
+
+async def _start_schedule(lab: Lab, part: Part) -> None:
+    says = _said(part)
+    for place, node in enumerate(_nodes(part)):
+        service = lab.pull_schedule_service(part.name, node=node, **part.settings())
+        pull_in_turns(service, says)
+        if place and says["moves"]:
+            _spawn_coming(come_and_go, service)
+        else:
+            await service.start()
+
+
+def _spawn_coming(work: Any, consumer: Any) -> None:
+    draw = consumer.node.choose
+    joins, stays = (least + draw(point, more) for point, (least, more) in (("join", JOINS_MS), ("stay", STAYS_MS)))
+    consumer.node.spawn(work(consumer, joins, stays), "come and go")

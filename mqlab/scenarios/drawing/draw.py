@@ -1,0 +1,83 @@
+"""Drawing a world from a seed: which parts it has, and what each of them says.
+
+Each seed first draws which kinds of clients and which settings are in use at all, so that worlds differ in character.
+Every decision is a choice point of its own, and none of them is one of the world's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from mqlab.scenarios.drawing.parts import OWN, SETTINGS, TOPICS, Part, World
+from mqlab.scenarios.drawing.values import TRUTHS, Value
+from mqlab.sim.choices import Choices
+
+T = TypeVar("T")
+
+GROUPS = {
+    "push": "workers", "orderly": "cooks", "broadcasting": "screens", "lite": "pollers", "schedule": "clerks",
+}  # fmt: skip
+"""The kinds of readers, and the name of a group of each."""
+BROKERS = ("broker-a", "broker-b", "broker-c")
+SETTING_ONE_IN = (0, 10, 10, 3)
+"""How many of the settings a seed uses: none, few, few, many."""
+
+
+def draw_world(seed: int | str) -> World:
+    """The world of a seed: the same for the same seed."""
+    return _Drawing(seed).world()
+
+
+class _Drawing:
+    def __init__(self, seed: int | str) -> None:
+        self._choices = Choices(seed)
+        self._one_in = self._one("settings", SETTING_ONE_IN)
+
+    def world(self) -> World:
+        """Servers first, then topics and groups, then clients."""
+        brokers = BROKERS[: self._one("brokers", (1, 1, 1, 2, 2, 3))]
+        topics = TOPICS[: self._one("topics", (1, 1, 2))]
+        parts = [self._part("name-server", f"namesrv-{n + 1}") for n in range(self._one("name servers", (1, 1, 1, 2)))]
+        parts += [self._part("broker", name) for name in brokers]
+        parts += [self._part("topic", name, queues=self._own("topic", name, "queues")) for name in topics]
+        readers = self._readers(topics)
+        for reader in readers:
+            if reader.kind in ("push", "orderly") and (set_up := self._part("group", reader.name)).says:
+                parts.append(set_up)
+        for name in [f"shop-{n + 1}" for n in range(self._one("producers", (1, 1, 2)))]:
+            parts.append(self._client("producer", name, topics))
+        return (*parts, *readers)
+
+    def _readers(self, topics: Sequence[str]) -> list[Part]:
+        kinds = [kind for kind in GROUPS if self._choose(f"kind {kind}", 2)] or ["push"]
+        wanted = [self._one(f"reader {n}", kinds) for n in range(self._one("readers", (1, 2, 2, 3)))]
+        names = [f"{GROUPS[kind]}-{wanted[:place].count(kind) + 1}" for place, kind in enumerate(wanted)]
+        return [self._client(kind, name, topics) for kind, name in zip(wanted, names, strict=True)]
+
+    def _client(self, kind: str, name: str, topics: Sequence[str]) -> Part:
+        """A client that says all that it may say of itself; its topic is one of the world's."""
+        own = {key: self._own(kind, name, key) for key in OWN[kind]}
+        return self._part(kind, name, **{**own, "topic": self._one(f"{name}/topic", topics)})
+
+    def _part(self, kind: str, name: str, **own: Value) -> Part:
+        """A part with some of the settings that this seed uses."""
+        drawn: dict[str, Value] = {}
+        for key, legal in SETTINGS[kind].items():
+            if self._uses(kind, key) and self._choose(f"{name}/sets {key}", 2):
+                value = self._one(f"{name}/{key}", legal.drawn)
+                drawn[key] = TRUTHS.get(value, value) if isinstance(value, str) else value
+        return Part(kind, name, {**own, **drawn})
+
+    def _uses(self, kind: str, key: str) -> bool:
+        return bool(self._one_in) and self._choose(f"uses {kind} {key}", self._one_in) == 0
+
+    def _own(self, kind: str, name: str, key: str) -> Value:
+        value = self._one(f"{name}/{key}", OWN[kind][key].drawn)
+        return TRUTHS.get(value, value) if isinstance(value, str) else value
+
+    def _choose(self, point: str, n: int) -> int:
+        return self._choices.choose(f"drawn/{point}", n)
+
+    def _one(self, point: str, among: Sequence[T]) -> T:
+        return among[self._choose(point, len(among))]

@@ -1,0 +1,134 @@
+"""What producers and readers of a drawn world do: loads in four ways, and listeners that look at what they get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mqlab.client import (
+    ConsumeConcurrentlyContext,
+    ConsumeConcurrentlyStatus,
+    ConsumeOrderlyContext,
+    ConsumeOrderlyStatus,
+    DefaultMQPushConsumer,
+    MessageListenerOrderly,
+)
+from mqlab.scenarios.numbered import (
+    FAILURES,
+    LATER,
+    SUCCESS,
+    SendOne,
+    number_of,
+    numbered_message,
+    pause,
+    reading_time_ms,
+    send_async,
+    send_one_way,
+    send_sync,
+)
+
+if TYPE_CHECKING:
+    from mqlab.client import DefaultMQProducer, MQPullConsumerScheduleService, PullTaskContext
+    from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
+    from mqlab.protocol import MessageQueue
+    from mqlab.protocol.message import Message, MessageExt
+
+WAYS: dict[str, SendOne] = {"sync": send_sync, "async": send_async, "one-way": send_one_way}
+MOST_IN_BATCH = 6
+TAGS = ("paid", "late")
+MOST_WORK_MS = 100
+PULLED_AT_ONCE = 32
+NUMBERS_APART = 1_000_000
+"""The numbers of the second producer begin so far behind those of the first."""
+
+
+async def send_all(producer: DefaultMQProducer, first: int, says: dict[str, Any]) -> None:
+    """Send the numbered messages of a `producer` line, one after a pause of 0 to twice `every_ms`."""
+    numbers = iter(range(first, first + says["messages"]))
+    for number in numbers:
+        if says["way"] == "batches":
+            count = producer.node.choose("batch", MOST_IN_BATCH)
+            batch = [_message(number, says), *(_message(n, says) for n, _ in zip(numbers, range(count), strict=False))]
+            await send_sync(producer, batch)
+        else:
+            await WAYS[says["way"]](producer, _message(number, says))
+        await pause(producer.node, says["every_ms"])
+
+
+def _message(number: int, says: dict[str, Any]) -> Message:
+    message = numbered_message(says["topic"], number, says["size"])
+    message.tags = TAGS[number % len(TAGS)]
+    if says["delay_level"] and says["way"] != "batches":
+        message.delay_time_level = says["delay_level"]
+    return message
+
+
+def listener(consumer: DefaultMQPushConsumer, says: dict[str, Any]) -> Callable[..., Any]:
+    """A listener that looks at the bodies, takes its time, and wants one message in `refuse_one_in` once more."""
+
+    async def listen(
+        messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
+    ) -> ConsumeConcurrentlyStatus:
+        for message in messages:
+            number_of(message)
+        await context.sleep(reading_time_ms(consumer, says["slow_ms"]))
+        return LATER if _refuses(consumer, says) else SUCCESS
+
+    return listen
+
+
+class InOrder(MessageListenerOrderly):
+    """The same in order: what it refuses comes again after a moment, before all behind it."""
+
+    def __init__(self, consumer: DefaultMQPushConsumer, says: dict[str, Any]) -> None:
+        self._consumer = consumer
+        self._says = says
+
+    async def consume_message(
+        self, messages: Sequence[MessageExt], context: ConsumeOrderlyContext
+    ) -> ConsumeOrderlyStatus:
+        """Read the messages, and say whether that went well."""
+        for message in messages:
+            number_of(message)
+        await context.sleep(reading_time_ms(self._consumer, self._says["slow_ms"]))
+        if _refuses(self._consumer, self._says):
+            return ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
+        return ConsumeOrderlyStatus.SUCCESS
+
+
+def _refuses(consumer: DefaultMQPushConsumer, says: dict[str, Any]) -> bool:
+    one_in: int = says["refuse_one_in"]
+    return one_in > 0 and consumer.node.choose("refuse", one_in) == 0
+
+
+async def poll_all(consumer: DefaultLitePullConsumer) -> None:
+    """Work on what each poll brings, until the consumer is shut down; commit it unless that happens by itself."""
+    while consumer.is_running():
+        try:
+            for message in await consumer.poll(1_000):
+                number_of(message)
+                await consumer.node.sleep(consumer.node.choose("work", MOST_WORK_MS))
+            if not consumer.is_auto_commit:
+                await consumer.commit()
+        except FAILURES:
+            # Shut down by another task while this one waited for its turn.
+            return
+
+
+def pull_in_turns(service: MQPullConsumerScheduleService, says: dict[str, Any]) -> None:
+    """Give a schedule service a task that pulls from where its group stands, and notes how far it came."""
+
+    async def task(queue: MessageQueue, context: PullTaskContext) -> None:
+        consumer = context.pull_consumer
+        context.set_pull_next_delay_time_millis(says["next_delay_ms"])
+        try:
+            offset = max(0, await consumer.fetch_consume_offset(queue, False))
+            result = await consumer.pull(queue, "*", offset, PULLED_AT_ONCE)
+            for message in result.msg_found_list:
+                number_of(message)
+            await consumer.update_consume_offset(queue, result.next_begin_offset)
+        except FAILURES:
+            # The next turn begins from the same offset.
+            return
+
+    service.register_pull_task_callback(says["topic"], task)

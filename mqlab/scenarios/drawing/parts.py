@@ -1,0 +1,159 @@
+"""The lines of a drawn world: what each kind of part takes, and how a line is read and written.
+
+    broker broker-a flush_disk_type=SYNC_FLUSH
+    topic Orders queues=4
+    push workers topic=Orders members=2 pull_batch_size=1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from mqlab.errors import LearnerError
+from mqlab.scenarios.drawing import settings
+from mqlab.scenarios.drawing.values import NAME, SWITCH, Legal, Name, Value, number, value_text, words
+
+TOPICS = ("Orders", "Payments")
+
+READING: dict[str, Legal] = {"topic": Name(TOPICS), "tags": Name(("*", "paid", "paid||late"))}
+"""What every group says: the topic that it reads, and which tags of it."""
+LISTENING: dict[str, Legal] = {
+    **READING,
+    "members": number(1, 16, 1, 2, 3),
+    "moves": SWITCH,
+    "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
+    "slow_ms": number(1, 60_000, 20, 500, 3_000),
+}
+"""A listener wants one message in so many again (0: none), and rarely takes up to `slow_ms` for one. With `moves` all
+members but the first come and go."""
+POLLING: dict[str, Legal] = {**READING, "members": number(1, 16, 1, 2), "moves": SWITCH}
+
+OWN: dict[str, dict[str, Legal]] = {
+    "name-server": {},
+    "broker": {},
+    "topic": {"queues": number(1, 64, 1, 2, 4)},
+    "group": {},
+    "producer": {
+        "topic": Name(TOPICS),
+        "way": words("sync", "async", "one-way", "batches"),
+        "messages": number(1, 100_000, 10, 20, 40),
+        "every_ms": number(0, 3_600_000, 20, 200, 500),
+        "size": number(30, 4 * 1024 * 1024, 30, 100, 1_000),
+        "delay_level": number(0, 18, 0, 0, 0, 1, 2),
+    },
+    "push": LISTENING,
+    "orderly": LISTENING,
+    "broadcasting": LISTENING,
+    "lite": POLLING,
+    "schedule": {**{k: v for k, v in POLLING.items() if k != "tags"}, "next_delay_ms": number(1, 3_600_000, 200, 1_000)},
+}
+"""What a line says about a part itself, beside RocketMQ's settings."""
+
+SETTINGS: dict[str, dict[str, Legal]] = {
+    "name-server": {},
+    "broker": settings.BROKER,
+    "topic": {},
+    "group": settings.GROUP,
+    "producer": settings.PRODUCER,
+    "push": settings.PUSH,
+    "orderly": settings.PUSH,
+    "broadcasting": settings.PUSH,
+    "lite": settings.LITE,
+    "schedule": settings.PULL,
+}
+"""What a line may set of RocketMQ's own settings."""
+
+KINDS = tuple(OWN)
+NEEDED = ("name-server", "broker")
+"""Without one of each there is no world."""
+
+
+class Part(NamedTuple):
+    """One line: a kind, a name, and what it says, by name. What it does not say has its default."""
+
+    kind: str
+    name: str
+    says: Mapping[str, Value]
+
+    @property
+    def text(self) -> str:
+        """The line."""
+        return " ".join((self.kind, self.name, *(f"{key}={value_text(value)}" for key, value in self.says.items())))
+
+    def settings(self) -> dict[str, Value]:
+        """What it sets of RocketMQ's settings."""
+        return {key: value for key, value in self.says.items() if key in SETTINGS[self.kind]}
+
+
+World = tuple[Part, ...]
+
+
+def world_text(world: World) -> str:
+    """The world as one line."""
+    return "; ".join(part.text for part in world)
+
+
+def world_from_text(text: str) -> World:
+    """The world in a text with one part a line, or with parts separated by ";". LearnerError for a bad line."""
+    lines = [line.strip() for row in text.splitlines() for line in row.split(";") if line.strip()]
+    world = tuple(_part(number, line) for number, line in enumerate(lines, 1))
+    names: set[str] = set()
+    for place, part in enumerate(world, 1):
+        if part.kind != "group" and part.name in names:
+            raise _bad(place, part.text, f"there is another part named {part.name!r}", "give each a name of its own")
+        if part.kind != "group":
+            names.add(part.name)
+    for kind in NEEDED:
+        if not any(part.kind == kind for part in world):
+            raise LearnerError(f"a world without a {kind} is none", f"begin with a line like '{kind} {kind}-1'")
+    return world
+
+
+def shorter_worlds(world: World) -> Iterator[World]:
+    """Each world that lacks one line, or one thing that a line says, the largest steps first; only whole worlds."""
+    for place in reversed(range(len(world))):
+        rest = world[:place] + world[place + 1 :]
+        if all(any(other.kind == kind for other in rest) for kind in NEEDED):
+            yield rest
+    for place, part in enumerate(world):
+        for key in part.says:
+            less = part._replace(says={k: v for k, v in part.says.items() if k != key})
+            yield (*world[:place], less, *world[place + 1 :])
+
+
+def _bad(place: int, line: str, message: str, hint: str) -> LearnerError:
+    return LearnerError(f"line {place} of the world, {line!r}: {message}", hint)
+
+
+def _part(place: int, line: str) -> Part:
+    kind, *rest = line.split()
+    if kind not in OWN:
+        near = get_close_matches(kind, KINDS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(KINDS)}"
+        raise _bad(place, line, f"there is no kind of part {kind!r}", hint)
+    if not rest or "=" in rest[0] or not NAME.fullmatch(rest[0]):
+        raise _bad(place, line, "the part has no name", f"write: {kind} NAME setting=value ...")
+    says: dict[str, Value] = {}
+    for word in rest[1:]:
+        key, sign, text = word.partition("=")
+        legal = _legal(place, line, kind, key) if sign else None
+        if legal is None:
+            raise _bad(place, line, f"{word!r} says nothing", "write: setting=value")
+        if key in says:
+            raise _bad(place, line, f"it says {key} twice", "leave one of them out")
+        try:
+            says[key] = legal.value(text)
+        except ValueError:
+            raise _bad(place, line, f"{word} is not possible", f"give {legal.allowed}") from None
+    return Part(kind, rest[0], says)
+
+
+def _legal(place: int, line: str, kind: str, key: str) -> Legal:
+    known = {**OWN[kind], **SETTINGS[kind]}
+    if key in known:
+        return known[key]
+    near = get_close_matches(key, known, 1)
+    hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(known) or 'none'}"
+    raise _bad(place, line, f"a {kind} has no setting {key!r}", hint)
