@@ -42,6 +42,8 @@ class InOrder(Rule):
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._consumed: dict[QueueKey, int] = {}
+        self._called_with: dict[QueueKey, int] = {}
+        """Queue -> the offset of the last message that the listener was called with."""
 
     def on_event(self, record: Record) -> None:
         """Compare the offset with how far the queue was consumed."""
@@ -52,13 +54,19 @@ class InOrder(Rule):
         consumed = self._consumed.get(key, -1)
         if record.kind == "ConsumeFinished":
             if record.status in ("SUCCESS", "COMMIT"):
-                self._consumed[key] = max(consumed, record.queue_offset)
+                self._consumed[key] = max(consumed, record.queue_offset, self._called_with.get(key, 0))
             return
         self.judged += 1
+        self._called_with[key] = self.case.ledger.consumption.last_of_batch(record.row)
         if record.queue_offset > consumed + 1:
             ledger = self.case.ledger
             broker = ledger.names.broker_of(record.broker_name)
             place = Place(broker, record.topic, record.queue_id, record.queue_offset)
+            in_front = place._replace(queue_offset=consumed + 1)
+            if reader.is_choosy(record.topic) and not ledger.consumption.wanted_between(
+                reader, in_front, record.queue_offset
+            ):
+                return
             if record.queue_offset <= ledger.consumption.corrected.get((reader.name, *place[:3]), 0):
                 self.excuse(SKIPPED)
                 return

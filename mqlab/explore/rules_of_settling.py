@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mqlab.lab.processes import BrokerProcess
 
 NO_MEMBER = "a group without members"
+NOT_POLLED = "what a lite pull consumer leaves out"
 AGAIN_WITHOUT_END = "an orderly listener that always fails"
 LATE_MS = 1_000
 """A parked message is delivered within 100 ms of its time, or within a second of its broker's start."""
@@ -38,6 +39,10 @@ class EverythingSettles(Rule):
         AGAIN_WITHOUT_END: (
             "An orderly listener that fails gets the same message again and again, without end unless "
             "maxReconsumeTimes is set, and all that lies behind it in the queue waits."
+        ),
+        NOT_POLLED: (
+            "A lite pull consumer notes the offset behind the last message that it handed out. What its tags leave out "
+            "behind that is read again after a rebalance, and never passed."
         ),
         TORN: TORN_TEXT,
         STALE: STALE_TEXT,
@@ -146,6 +151,9 @@ class EverythingSettles(Rule):
         """Why a reader gets no further in a queue, as far as RocketMQ's does not either; "" where it does."""
         if self._comes_without_end(reader, place):
             return AGAIN_WITHOUT_END
+        consumption = self.case.ledger.consumption
+        if reader.hands_out and reader.is_choosy(place.topic) and not consumption.wanted_between(reader, place, end):
+            return NOT_POLLED
         wanted = 0
         for offset in range(place.queue_offset, end) if place.topic in reader.conditions else ():
             ahead = place._replace(queue_offset=offset)

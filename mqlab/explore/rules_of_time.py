@@ -37,7 +37,11 @@ class _Held(NamedTuple):
 
 
 class HoldsEnd(Rule):
-    """A held pull is answered when a message comes for it, at once, and else when its time is up."""
+    """A held pull is answered when a message comes for it, at once, and else when its time is up.
+
+    A broker without long polling tells nobody that a message came: there the time alone counts
+    (DefaultMessageStore.ReputMessageService, and PullRequestHoldService.run, in RocketMQ 5.3).
+    """
 
     kinds = ("PullHeld", "PullWoken", "MessageDispatched", "NodeCrashed", "PowerLost", "BrokerShutDown")
 
@@ -96,10 +100,14 @@ class HoldsEnd(Rule):
         came_us = self._came_us.get(key, now_us)
         at = f"{held.queue[0]} {held.queue[1]} queue {held.queue[2]} offset {held.offset}"
         row = record.row if record is not None else None
-        if now_us - came_us > PROMPT_US:
+        if now_us - came_us > PROMPT_US and self._tells(held.queue[0]):
             self.found(row, f"a pull of {at} was held {(now_us - came_us) // 1_000} ms longer than its message needed")
         elif now_us - held.since_us > held.hold_ms * 1_000 + CHECK_US + PROMPT_US:
             self.found(row, f"a pull of {at} was held for {(now_us - held.since_us) // 1_000} ms, not {held.hold_ms}")
+
+    def _tells(self, broker: str) -> bool:
+        """Are held pulls of this broker answered as soon as a message comes?"""
+        return bool(self.case.broker(broker).running().broker_config.long_polling_enable)
 
     def _forget(self, key: tuple[str, str, int]) -> None:
         held = self._held.pop(key)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import count as count_from
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.explore.places import Kept, Place
@@ -50,6 +53,8 @@ class ConsumptionBook:
         self.began: dict[tuple[str, str, str, int], int] = {}
         """(reader, broker, topic, queue id) -> the offset at which a reader began that does not want the beginning."""
         self._tries_of: dict[Delivery, int] = {}
+        self._batches: dict[tuple[str, Delivery], list[Delivery]] = {}
+        """(process, delivery) -> what a listener was called with beside that message, which is the first."""
         self._asked_from: dict[tuple[str, str, str, str, int], int] = {}
         """(process, group, topic, broker name, queue id) -> the offset of the last pull."""
         self.handlers = {
@@ -88,6 +93,14 @@ class ConsumptionBook:
         """Was a listener of this reader called with the message at this place?"""
         return self._at(self.delivered, reader, place, kept)
 
+    def last_of_batch(self, row: Row) -> int:
+        """The queue offset of the last message that a listener is called with; `row` is its ConsumeStarted."""
+        group, _, broker_name, queue_id, queue_offset, msg_id, _, _ = row[FIRST_FIELD:]
+        reader, broker = self._names.reader_of(group, row[NODE]), self._names.broker_of(broker_name)
+        first = (reader, broker, queue_id, queue_offset, self._whole_id(broker, row, msg_id))
+        batch = self._batches.get((row[NODE], first))
+        return batch[-1][3] if batch else queue_offset
+
     def is_misled(self, reader: str, place: Place) -> bool:
         """Did a message of another queue, which a stale entry pointed to, take this reader past this place?"""
         return any(place.queue_offset in passed for passed in self._misled.get((reader, *place[:3]), ()))
@@ -101,12 +114,17 @@ class ConsumptionBook:
         self.pulled_from = {key: offset for key, offset in self.pulled_from.items() if key[1] != row[NODE]}
 
     def _consume_started(self, row: Row) -> None:
-        group, topic, broker_name, queue_id, queue_offset, msg_id, _, tries = row[FIRST_FIELD:]
+        group, topic, broker_name, queue_id, queue_offset, msg_id, count, tries = row[FIRST_FIELD:]
         broker = self._names.broker_of(broker_name)
         msg_id = self._whole_id(broker, row, msg_id)
         delivery = (self._names.reader_of(group, row[NODE]), broker, queue_id, queue_offset, msg_id)
         self.delivered[delivery] = max(tries, self.delivered.get(delivery, 0))
         self._tries_of[(row[NODE], *delivery[1:])] = tries
+        if count > 1:
+            batch = self._batches[row[NODE], delivery] = self._behind_the_first(delivery, group, topic, count)
+            for one in batch:
+                self.delivered[one] = max(tries, self.delivered.get(one, 0))
+                self._tries_of[(row[NODE], *one[1:])] = tries
         stale = self._stores.taken_through(Place(broker, topic, queue_id, queue_offset), msg_id)
         if stale is not None:
             passed = self._misled.setdefault((delivery[0], broker, topic, queue_id), {})
@@ -117,8 +135,37 @@ class ConsumptionBook:
         reader, broker = self._names.reader_of(group, row[NODE]), self._names.broker_of(broker_name)
         broadcasting = reader != group
         msg_id = self._whole_id(broker, row, msg_id)
+        first = (reader, broker, queue_id, queue_offset, msg_id)
+        batch = self._batches.pop((row[NODE], first), ())
         if status in ("CONSUME_SUCCESS", "SUCCESS", "COMMIT") or broadcasting:
-            self._note_done((reader, broker, queue_id, queue_offset, msg_id), row[NODE])
+            for delivery in (first, *batch):
+                self._note_done(delivery, row[NODE])
+
+    def _behind_the_first(self, first: Delivery, group: str, topic: str, count: int) -> list[Delivery]:
+        """What a listener that was called with `count` messages got behind the first: what its group wants of that
+        queue, up to the first offset at which nothing is known to be stored.
+        """
+        reader, broker, queue_id, queue_offset, msg_id = first
+        at_first = self._stores.stored.get(Place(broker, topic, queue_id, queue_offset))
+        queue_topic = topic if at_first is not None and at_first.unique_key == msg_id else retry_topic(group)
+        begin = Place(broker, queue_topic, queue_id, queue_offset + 1)
+        wanted = islice(self._wanted_from(group, begin), count - 1)
+        return [(reader, broker, queue_id, place.queue_offset, kept.unique_key) for place, kept in wanted]
+
+    def _wanted_from(self, group: str, begin: Place) -> Iterator[tuple[Place, Kept]]:
+        """What is stored from a place on and wanted by a group, up to the first offset of which nothing is known."""
+        known = self._names.known(group)
+        for offset in count_from(begin.queue_offset):
+            place = begin._replace(queue_offset=offset)
+            kept = self._stores.stored.get(place) or self._stores.lost.get(place)
+            if kept is None:
+                return
+            if known is None or is_retry_topic(place.topic) or self.wants(known, place):
+                yield place, kept
+
+    def wanted_between(self, reader: Reader, begin: Place, end: int) -> bool:
+        """Does the reader want any message of this queue from `begin` up to the offset `end`?"""
+        return any(self.wants(reader, begin._replace(queue_offset=at)) for at in range(begin.queue_offset, end))
 
     def _whole_id(self, broker: str, row: Row, msg_id: str) -> str:
         """The id with which a message was stored, which a torn record has no more."""
@@ -174,9 +221,15 @@ class ConsumptionBook:
 
     def _polled(self, row: Row) -> None:
         group, topic, broker_name, queue_id, first, _, messages, _ = row[FIRST_FIELD:]
-        self._handed_out(row, group, topic, broker_name, queue_id, range(first, first + messages))
+        begin = Place(self._names.broker_of(broker_name), topic, queue_id, first)
+        wanted = [place.queue_offset for place, _ in islice(self._wanted_from(group, begin), messages)]
+        # Where nothing is known to be stored, the messages are taken to lie side by side.
+        offsets = wanted if len(wanted) == messages else range(first, first + messages)
+        self._handed_out(row, group, topic, broker_name, queue_id, offsets)
 
-    def _handed_out(self, row: Row, group: str, topic: str, broker_name: str, queue_id: int, offsets: range) -> None:
+    def _handed_out(
+        self, row: Row, group: str, topic: str, broker_name: str, queue_id: int, offsets: Sequence[int]
+    ) -> None:
         """Who asks for messages has consumed them when it has them."""
         reader, broker = self._names.reader_of(group, row[NODE]), self._names.broker_of(broker_name)
         for offset in offsets:

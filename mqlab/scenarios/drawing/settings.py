@@ -77,7 +77,6 @@ CLIENT: dict[str, Legal] = {
     "persist_consumer_offset_interval": number(1_000, HOUR_MS, 1_000, 3_000),
     "use_heartbeat_v2": SWITCH,
     "unit_mode": SWITCH,
-    "vip_channel_enabled": SWITCH,
     "enable_trace": SWITCH,
     "trace_msg_batch_num": number(1, 20, 1, 20),
 }
