@@ -15,7 +15,7 @@ from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT
 from mqlab.explore.store_contents import Found
 from mqlab.protocol.heartbeat import ExpressionType
-from mqlab.protocol.topics import is_dlq_topic
+from mqlab.protocol.topics import is_dlq_topic, retry_topic
 from mqlab.trace.record import Record
 
 USED_TWICE = "an offset used twice"
@@ -256,7 +256,7 @@ class GivenBackComesAgain(Rule):
         for given_back in self.case.ledger.consumption.given_back:
             self.judged += 1
             msg_id = given_back.delivery[4]
-            name = keys.get(msg_id) or msg_id
+            name = self._key_at(Record(given_back.row)) or keys.get(msg_id) or msg_id
             copies[name] -= 1
             if copies[name] >= 0:
                 continue
@@ -270,6 +270,13 @@ class GivenBackComesAgain(Rule):
                 self.excuse(DELETED)
             else:
                 self.found(given_back.row, f"message {msg_id} was given back, and no broker has a copy for that")
+
+    def _key_at(self, record: Record) -> str:
+        """The key of the very message that was given back: those of one batch have one id; "" where it is not known."""
+        broker = self.case.ledger.names.broker_of(record.broker_name)
+        topic = retry_topic(record.group) if record.reconsume_times else record.topic
+        found = self.case.contents.found.get(Place(broker, topic, record.queue_id, record.queue_offset))
+        return found.keys if found is not None and found.unique_key == record.msg_id else ""
 
     def _is_nobodys(self, record: Record) -> bool:
         """Has a loss of power put a message together that nobody sent, out of pieces of others?"""

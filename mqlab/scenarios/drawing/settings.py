@@ -67,7 +67,7 @@ BROKER: dict[str, Legal] = {
 
 CLIENT: dict[str, Legal] = {
     "client_callback_executor_threads": number(0, 1_000, 1, 2),
-    "client_async_semaphore_value": number(1, 65_535, 2, 20),
+    "client_async_semaphore_value": number(1, 65_535, 20, 100),
     "client_oneway_semaphore_value": number(1, 65_535, 1, 5),
     "connect_timeout_millis": number(1, HOUR_MS, 500),
     "client_close_socket_if_timeout": SWITCH,
