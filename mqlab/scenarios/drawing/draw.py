@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from mqlab.scenarios.drawing.parts import OWN, SETTINGS, TOPICS, Part, World
-from mqlab.scenarios.drawing.values import TRUTHS, Value
+from mqlab.scenarios.drawing.values import TRUTHS, Legal, Value
 from mqlab.sim.choices import Choices
 
 T = TypeVar("T")
@@ -65,15 +65,18 @@ class _Drawing:
         drawn: dict[str, Value] = {}
         for key, legal in SETTINGS[kind].items():
             if self._uses(kind, key) and self._choose(f"{name}/sets {key}", 2):
-                value = self._one(f"{name}/{key}", legal.drawn)
-                drawn[key] = TRUTHS.get(value, value) if isinstance(value, str) else value
+                drawn[key] = self._value(f"{name}/{key}", legal)
         return Part(kind, name, {**own, **drawn})
 
     def _uses(self, kind: str, key: str) -> bool:
         return bool(self._one_in) and self._choose(f"uses {kind} {key}", self._one_in) == 0
 
     def _own(self, kind: str, name: str, key: str) -> Value:
-        value = self._one(f"{name}/{key}", OWN[kind][key].drawn)
+        return self._value(f"{name}/{key}", OWN[kind][key])
+
+    def _value(self, point: str, legal: Legal) -> Value:
+        drawn: Sequence[int | str] = legal.drawn
+        value = self._one(point, drawn)
         return TRUTHS.get(value, value) if isinstance(value, str) else value
 
     def _choose(self, point: str, n: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mqlab.errors import LearnerError
 from mqlab.scenarios.drawing import settings
@@ -47,8 +47,11 @@ OWN: dict[str, dict[str, Legal]] = {
     "orderly": LISTENING,
     "broadcasting": LISTENING,
     "lite": POLLING,
-    "schedule": {**{k: v for k, v in POLLING.items() if k != "tags"}, "next_delay_ms": number(1, 3_600_000, 200, 1_000)},
-}
+    "schedule": {
+        "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "moves": SWITCH,
+        "next_delay_ms": number(1, 3_600_000, 200, 1_000),
+    },
+}  # fmt: skip
 """What a line says about a part itself, beside RocketMQ's settings."""
 
 SETTINGS: dict[str, dict[str, Legal]] = {
@@ -82,7 +85,7 @@ class Part(NamedTuple):
         """The line."""
         return " ".join((self.kind, self.name, *(f"{key}={value_text(value)}" for key, value in self.says.items())))
 
-    def settings(self) -> dict[str, Value]:
+    def settings(self) -> dict[str, Any]:
         """What it sets of RocketMQ's settings."""
         return {key: value for key, value in self.says.items() if key in SETTINGS[self.kind]}
 

@@ -75,7 +75,6 @@ CLIENT: dict[str, Legal] = {
     "pull_time_delay_mills_when_exception": number(0, HOUR_MS, 100, 3_000),
     "mq_client_api_timeout": number(1, HOUR_MS, 500, 1_000),
     "persist_consumer_offset_interval": number(1_000, HOUR_MS, 1_000, 3_000),
-    "use_heartbeat_v2": SWITCH,
     "unit_mode": SWITCH,
     "enable_trace": SWITCH,
     "trace_msg_batch_num": number(1, 20, 1, 20),

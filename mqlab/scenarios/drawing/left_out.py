@@ -1,0 +1,99 @@
+"""Every setting of mqlab that a drawn world does not have, and why."""
+
+from __future__ import annotations
+
+WHO_IT_IS = "it says who or where somebody is, and a world's lines say that"
+A_PART_APART = "it belongs to a part that no line makes yet: Pop, transactions, slaves, timers, cold data, replies"
+ANOTHER_WORLD = "another value is another load, or another contract, which a line would have to say"
+FOR_GOOD = (
+    "RocketMQ itself may stand still with it for good: a rebalance that finds a heartbeat under way tells brokers "
+    "nothing (sendHeartbeatToAllBrokerWithLockV2), later ones leave subscriptions out, and every pull is refused"
+)
+A_CONSTANT = "it is a price of this machine, a log, or a bound that no world of some dozen messages reaches"
+NOT_JUDGED = "rules measure by RocketMQ's value of it, and another one needs rules that ask for it"
+NOT_HERE = "nothing of it can be seen here, or nobody listens where it sends a client"
+
+OF_BROKERS: dict[str, tuple[str, ...]] = {
+    WHO_IT_IS: (
+        "broker_cluster_name", "broker_name", "broker_id", "namesrv_addr", "broker_ip1", "listen_port",
+        "ha_listen_port", "region_id", "store_path_root_dir", "msg_trace_topic_name", "broker_role",
+        "ha_master_address",
+    ),
+    A_PART_APART: (
+        "revive_queue_num", "revive_interval", "revive_max_slow", "revive_scan_time", "enable_skip_long_awaiting_ack",
+        "revive_ack_wait_ms", "skip_when_ck_re_put_reach_max_times", "enable_pop_log", "enable_pop_buffer_merge",
+        "pop_ck_stay_buffer_time", "pop_ck_stay_buffer_time_out", "pop_ck_max_buffer_size",
+        "pop_ck_offset_max_queue_size", "enable_pop_batch_ack", "append_ck_async", "append_ack_async",
+        "pop_from_retry_probability", "enable_retry_topic_v2", "retrieve_message_from_pop_retry_topic_v1",
+        "pop_response_return_actual_retry_topic", "init_pop_offset_by_check_msg_in_mem",
+        "enable_pop_message_threshold", "pop_inflight_message_threshold", "pop_polling_size", "max_pop_polling_size",
+        "pop_polling_map_size", "pop_long_polling_force_notify_interval",
+        "enable_notify_after_pop_order_lock_release", "pop_consumer_fs_service_init", "pop_consumer_kv_service_init",
+        "pop_consumer_kv_service_enable", "pop_consumer_kv_service_log", "pop_revive_max_return_size_per_read",
+        "pop_revive_max_attempt_times", "server_load_balancer_enable", "load_balance_poll_name_server_interval",
+        "default_message_request_mode", "default_pop_share_queue_num", "load_balance_processor_thread_pool_nums",
+        "ack_message_thread_pool_nums", "load_balance_thread_pool_queue_capacity", "ack_thread_pool_queue_capacity",
+        "wait_time_mills_in_ack_queue", "lite_pull_message_enable", "slave_read_enable", "enable_slave_acting_master",
+        "store_reply_message_enable", "recall_message_enable", "allow_recall_when_broker_not_writeable",
+        "cold_ctr_strategy_enable", "use_pid_cold_ctr_strategy", "cg_cold_read_threshold",
+        "global_cold_read_threshold", "cold_data_flow_control_enable", "access_message_in_memory_hot_ratio",
+        "reject_transaction_message", "transaction_time_out", "transaction_check_max", "transaction_check_interval",
+        "transaction_op_msg_max_size", "transaction_op_batch_interval", "transaction_metric_flush_interval",
+        "process_reply_message_thread_pool_nums", "end_transaction_thread_pool_nums",
+        "reply_thread_pool_queue_capacity",
+        "end_transaction_pool_queue_capacity", "wait_time_mills_in_transaction_queue", "offset_check_in_slave",
+        "ha_send_heartbeat_interval", "ha_housekeeping_interval", "ha_transfer_batch_size", "in_sync_replicas",
+        "slave_timeout", "ha_max_gap_not_in_sync", "timer_wheel_enable", "mapped_file_size_timer_log",
+        "timer_precision_ms", "timer_roll_window_slot", "timer_flush_interval_ms", "timer_put_message_thread_num",
+        "timer_max_delay_sec", "timer_congest_num_each_slot", "timer_stop_enqueue", "timer_stop_dequeue",
+        "timer_skip_unknown_error", "timer_enable_retry_until_success", "filter_support_retry",
+        "expect_consumer_num_use_filter", "max_error_rate_of_bloom_filter", "filter_data_clean_time_span",
+        "mapped_file_size_consume_queue_ext", "mapper_file_size_batch_consume_queue",
+        "lite_pull_message_thread_pool_nums", "lite_pull_thread_pool_queue_capacity",
+        "wait_time_mills_in_lite_pull_queue",
+    ),
+    ANOTHER_WORLD: (
+        "broker_permission", "auto_create_topic_enable", "auto_create_subscription_group", "cluster_topic_enable",
+        "broker_topic_enable", "reject_pull_consumer_enable", "start_accept_send_request_time_stamp",
+        "max_message_size", "message_index_enable", "message_delay_level", "delete_when", "file_reserved_time",
+        "delete_file_batch_max", "clean_file_forcibly_enable", "disk_max_used_space_ratio",
+        "disk_space_clean_forcibly_ratio", "disk_space_warning_level_ratio",
+    ),
+    A_CONSTANT: (
+        "trace_on", "shutdown_wait_time_seconds", "service_us", "query_thread_pool_queue_capacity",
+        "client_manager_thread_pool_queue_capacity", "consumer_manager_thread_pool_queue_capacity",
+        "heartbeat_thread_pool_queue_capacity", "admin_broker_thread_pool_queue_capacity", "clean_resource_interval",
+        "delete_commit_log_files_interval", "delete_consume_queue_files_interval",
+        "max_transfer_bytes_on_message_in_disk", "max_transfer_count_on_message_in_disk",
+        "access_message_in_memory_max_ratio",
+    ),
+    NOT_JUDGED: ("channel_expired_timeout", "rebalance_lock_max_live_time", "flush_delay_offset_interval"),
+}  # fmt: skip
+"""BrokerConfig and MessageStoreConfig: why, and which."""
+
+OF_CLIENTS: dict[str, tuple[str, ...]] = {
+    WHO_IT_IS: (
+        "namesrv_addr", "namesrv_domain", "instance_name", "client_ip", "unit_name", "trace_topic",
+        "enable_stream_request_type", "create_topic_key",
+    ),
+    A_PART_APART: (
+        "client_rebalance", "pop_invisible_time", "pop_batch_nums", "pop_threshold_for_queue",
+        "request_ends_when_sent",
+    ),
+    ANOTHER_WORLD: (
+        "message_model", "consume_timestamp", "allocate_message_queue_strategy", "consume_timeout", "compress_type",
+        "max_message_size", "enable_rebalance", "max_reconsume_times",
+    ),
+    A_CONSTANT: (
+        "client_channel_max_idle_time_seconds", "poll_timeout_millis", "consumer_timeout_millis_when_suspend",
+        "broker_suspend_max_time_millis", "consumer_pull_timeout_millis",
+    ),
+    NOT_JUDGED: ("heartbeat_broker_interval",),
+    FOR_GOOD: ("use_heartbeat_v2",),
+    NOT_HERE: (
+        "vip_channel_enabled", "enable_heartbeat_channel_event_listener", "send_latency_enable",
+        "start_detector_enable", "detect_timeout", "detect_interval",
+    ),
+}  # fmt: skip
+"""ClientConfig, and what producers and consumers add to it. One that is in the table of a kind is left out elsewhere."""
+

@@ -1,0 +1,107 @@
+"""Drawn worlds: a text names one, the same seed draws the same, and a bad line is answered with what to write."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqlab import scenarios
+from mqlab.errors import LearnerError
+from mqlab.scenarios.drawing import draw_world, shorter_worlds, world_from_text, world_text
+from mqlab.scenarios.drawing.parts import KINDS, OWN, SETTINGS, Part
+
+SMALL = "name-server n; broker b; topic Orders queues=2; producer shop messages=5; push workers topic=Orders"
+
+
+@given(st.integers(0, 10_000))
+def test_a_drawn_world_is_read_from_its_text(seed: int) -> None:
+    world = draw_world(seed)
+    assert world_from_text(world_text(world)) == world
+    assert world_from_text(world_text(world).replace("; ", "\n")) == world
+
+
+@given(st.data())
+def test_any_legal_line_is_read_as_it_is_written(data: st.DataObject) -> None:
+    kind = data.draw(st.sampled_from(KINDS))
+    known = {**OWN[kind], **SETTINGS[kind]}
+    chosen = data.draw(st.lists(st.sampled_from(sorted(known)), unique=True)) if known else []
+    text = " ".join((kind, "one", *(f"{key}={str(known[key].drawn[0]).lower()}" for key in chosen
+                                    if isinstance(known[key].drawn[0], int))))  # fmt: skip
+    world = world_from_text(f"name-server n; broker b; {text}")
+    assert world[-1].text == text
+
+
+def test_the_same_seed_draws_the_same_world_and_another_seed_another_one() -> None:
+    assert draw_world(7) == draw_world(7)
+    assert len({world_text(draw_world(seed)) for seed in range(100)}) == 100
+
+
+def test_every_kind_of_part_and_of_setting_is_drawn_within_2000_seeds() -> None:
+    drawn: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    seen: set[str] = set()
+    for seed in range(2_000):
+        for part in draw_world(seed):
+            drawn[part.kind].update(part.says)
+            if seed < 200:
+                seen.add(part.kind)
+    assert seen == set(KINDS)
+    for kind in KINDS:
+        assert drawn[kind] == {*OWN[kind], *SETTINGS[kind]}
+
+
+def test_a_world_has_one_trace_twice_in_a_row_and_from_its_text() -> None:
+    drawn = scenarios.get("drawn")
+    hashes = {drawn.play(3).trace_hash() for _ in range(2)}
+    hashes.add(drawn.play(3, parameters={"world": world_text(draw_world(3))}).trace_hash())
+    assert len(hashes) == 1
+
+
+def test_leaving_a_line_out_changes_no_other_choice_of_the_world() -> None:
+    drawn = scenarios.get("drawn")
+
+    def sent(world: str) -> list[int]:
+        lab = drawn.play(3, seconds=10, parameters={"world": world})
+        return [record.ts_us for record in lab.history if record.kind == "SendAttempted"][:1]
+
+    assert sent(SMALL) == sent(SMALL.replace("; push workers topic=Orders", ""))
+
+
+@pytest.mark.parametrize(
+    ("line", "told", "hint"),
+    [
+        ("pusher w", "no kind of part 'pusher'", "did you mean push"),
+        ("push", "has no name", "push NAME"),
+        ("push topic=Orders", "has no name", "push NAME"),
+        ("push w pull_batch_sise=1", "no setting 'pull_batch_sise'", "did you mean pull_batch_size"),
+        ("push w pull_batch_size=0", "pull_batch_size=0 is not possible", "from 1 to 1,024"),
+        ("push w pull_batch_size=many", "pull_batch_size=many is not possible", "from 1 to 1,024"),
+        ("producer p way=upwards", "way=upwards is not possible", "sync or async"),
+        ("producer p unit_mode=yes", "is not possible", "true or false"),
+        ("push w members=2 members=3", "says members twice", "leave one"),
+        ("push w Orders", "'Orders' says nothing", "setting=value"),
+        ("broker b", "another part named 'b'", "a name of its own"),
+    ],
+)
+def test_a_bad_line_is_answered_with_its_number_and_what_is_allowed(line: str, told: str, hint: str) -> None:
+    with pytest.raises(LearnerError) as error:
+        world_from_text(f"name-server n; broker b; {line}")
+    assert "line 3 of the world" in error.value.message
+    assert told in error.value.message
+    assert hint in (error.value.hint or "")
+
+
+@pytest.mark.parametrize("text", ["name-server n", "broker b", "; ;"])
+def test_a_world_without_servers_is_none(text: str) -> None:
+    with pytest.raises(LearnerError, match="a world without a"):
+        world_from_text(text)
+
+
+def test_shorter_worlds_lack_one_thing_each_and_are_whole() -> None:
+    world = world_from_text(SMALL)
+    shorter = [world_text(each) for each in shorter_worlds(world)]
+    assert SMALL.removesuffix("; push workers topic=Orders") in shorter
+    assert SMALL.replace(" queues=2", "") in shorter
+    assert all(world_from_text(text) for text in shorter)
+    assert Part("broker", "b", {}) in world
+    assert not any("broker" not in text or "name-server" not in text for text in shorter)
