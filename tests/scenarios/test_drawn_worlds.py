@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mqlab import scenarios
 from mqlab.errors import LearnerError
 from mqlab.scenarios.drawing import draw_world, shorter_worlds, world_from_text, world_text
-from mqlab.scenarios.drawing.parts import KINDS, OWN, SETTINGS, Part
+from mqlab.scenarios.drawing.parts import ACTS, KINDS, OWN, SETTINGS, Part
 
 SMALL = "name-server n; broker b; topic Orders queues=2; producer shop messages=5; push workers topic=Orders"
 
@@ -23,7 +23,7 @@ def test_a_drawn_world_is_read_from_its_text(seed: int) -> None:
 
 @given(st.data())
 def test_any_legal_line_is_read_as_it_is_written(data: st.DataObject) -> None:
-    kind = data.draw(st.sampled_from(KINDS))
+    kind = data.draw(st.sampled_from([kind for kind in KINDS if kind not in ACTS]))
     known = {**OWN[kind], **SETTINGS[kind]}
     chosen = data.draw(st.lists(st.sampled_from(sorted(known)), unique=True)) if known else []
     text = " ".join((kind, "one", *(f"{key}={str(known[key].drawn[0]).lower()}" for key in chosen
@@ -80,6 +80,9 @@ def test_leaving_a_line_out_changes_no_other_choice_of_the_world() -> None:
         ("producer p unit_mode=yes", "is not possible", "true or false"),
         ("push w members=2 members=3", "says members twice", "leave one"),
         ("push w Orders", "'Orders' says nothing", "setting=value"),
+        ("suspend w for_ms=5", "done at a time", "at 5000ms: suspend"),
+        ("at 5000ms: push w", "from the beginning", "write: push NAME"),
+        ("at 5000ms: seek w", "nothing named 'w'", "a line of lite"),
         ("broker b", "another part named 'b'", "a name of its own"),
     ],
 )
@@ -89,6 +92,20 @@ def test_a_bad_line_is_answered_with_its_number_and_what_is_allowed(line: str, t
     assert "line 3 of the world" in error.value.message
     assert told in error.value.message
     assert hint in (error.value.hint or "")
+
+
+def test_what_people_do_happens_at_its_time() -> None:
+    acts = "; at 5000ms: suspend workers for_ms=3000; at 6000ms: scale Orders queues=5; at 7000ms: create-topic Refunds"
+    lab = scenarios.get("drawn").play(3, seconds=12, parameters={"world": SMALL + acts})
+    made = ("TopicCreated", "TopicUpdated")
+    changed = [(r.ts_us // 1_000, r.topic) for r in lab.history if r.kind in made and r.ts_us > 1_000_000]
+    assert changed == [(6_000, "Orders"), (7_000, "Refunds")]
+
+
+def test_an_act_that_has_nobody_left_is_left_out_with_them() -> None:
+    world = world_from_text(f"{SMALL}; at 5000ms: suspend workers for_ms=3000")
+    for shorter in shorter_worlds(world):
+        assert world_from_text(world_text(shorter)) == shorter
 
 
 @pytest.mark.parametrize("text", ["name-server n", "broker b", "; ;"])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.client import ConsumeFromWhere, MessageModel
 from mqlab.scenarios import lite_pull
+from mqlab.scenarios.drawing.acts import plan_acts
 from mqlab.scenarios.drawing.loads import NUMBERS_APART, InOrder, listener, poll_all, pull_in_turns, send_all
 from mqlab.scenarios.drawing.parts import OWN, Part, World
 from mqlab.scenarios.numbered import come_and_go
@@ -38,16 +39,18 @@ async def build_world(lab: Lab, world: World) -> None:
         elif part.kind == "group":
             lab.create_group(part.name, **part.settings())
     producers = 0
+    members: dict[str, list[Any]] = {}
     for part in world:
         if part.kind == "producer":
             await _start_producer(lab, part, producers * NUMBERS_APART)
             producers += 1
         elif part.kind in ("push", "orderly", "broadcasting"):
-            await _start_pushed(lab, part)
+            members[part.name] = await _start_pushed(lab, part)
         elif part.kind == "lite":
-            await _start_lite(lab, part)
+            members[part.name] = await _start_lite(lab, part)
         elif part.kind == "schedule":
             await _start_schedule(lab, part)
+    plan_acts(lab, world, members)
 
 
 def _said(part: Part) -> dict[str, Any]:
@@ -71,10 +74,12 @@ async def _start_producer(lab: Lab, part: Part, first: int) -> None:
     producer.node.spawn(send_all(producer, first, _said(part)), "load")
 
 
-async def _start_pushed(lab: Lab, part: Part) -> None:
+async def _start_pushed(lab: Lab, part: Part) -> list[Any]:
+    members: list[Any] = []
     says, model = _said(part), MessageModel.BROADCASTING if part.kind == "broadcasting" else MessageModel.CLUSTERING
     for place, node in enumerate(_nodes(part)):
         consumer = lab.consumer(part.name, node=node, message_model=model, **_settings(part))
+        members.append(consumer)
         consumer.subscribe(says["topic"], says["tags"])
         in_order = part.kind == "orderly"
         consumer.register_message_listener(InOrder(consumer, says) if in_order else listener(consumer, says))
@@ -82,18 +87,22 @@ async def _start_pushed(lab: Lab, part: Part) -> None:
             _spawn_coming(come_and_go, consumer)
         else:
             await consumer.start()
+    return members
 
 
-async def _start_lite(lab: Lab, part: Part) -> None:
+async def _start_lite(lab: Lab, part: Part) -> list[Any]:
+    members: list[Any] = []
     says = _said(part)
     for place, node in enumerate(_nodes(part)):
         consumer = lab.lite_pull_consumer(part.name, node=node, **_settings(part))
+        members.append(consumer)
         consumer.subscribe(says["topic"], says["tags"])
         if place and says["moves"]:
             _spawn_coming(lite_pull.come_and_go, consumer)
         else:
             await consumer.start()
             consumer.node.spawn(poll_all(consumer), "poll")
+    return members
 
 
 async def _start_schedule(lab: Lab, part: Part) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from mqlab.scenarios.drawing.parts import OWN, SETTINGS, TOPICS, Part, World
+from mqlab.scenarios.drawing.parts import ACTS, DONE_TO, OWN, SETTINGS, TOPICS, Part, World
 from mqlab.scenarios.drawing.values import TRUTHS, Legal, Value
 from mqlab.sim.choices import Choices
 
@@ -20,6 +20,9 @@ GROUPS = {
 }  # fmt: skip
 """The kinds of readers, and the name of a group of each."""
 BROKERS = ("broker-a", "broker-b", "broker-c")
+MADE = "Refunds"
+"""The topic that is made while the world plays."""
+FIRST_ACT_MS, ACTS_MS = 2_000, 18_000
 SETTING_ONE_IN = (0, 10, 10, 3)
 """How many of the settings a seed uses: none, few, few, many."""
 
@@ -47,7 +50,19 @@ class _Drawing:
                 parts.append(set_up)
         for name in [f"shop-{n + 1}" for n in range(self._one("producers", (1, 1, 2)))]:
             parts.append(self._client("producer", name, topics))
-        return (*parts, *readers)
+        return (*parts, *readers, *self._acts((*parts, *readers)))
+
+    def _acts(self, parts: World) -> list[Part]:
+        """Up to three acts, in order of time, of the kinds that this seed uses; most seeds have none or one."""
+        fit = {kind: [part.name for part in parts if part.kind in DONE_TO[kind]] for kind in DONE_TO}
+        kinds = [kind for kind in ACTS if self._choose(f"act {kind}", 2) and fit.get(kind, [MADE])]
+        acts: list[Part] = []
+        for number in range(self._one("acts", (0, 0, 1, 1, 3)) if kinds else 0):
+            kind = self._one(f"act {number}", kinds)
+            at_ms = FIRST_ACT_MS + self._choose(f"act {number} at", ACTS_MS)
+            own = {key: self._value(f"act {number} {key}", legal) for key, legal in OWN[kind].items()}
+            acts.append(Part(kind, self._one(f"act {number} to", fit.get(kind, [MADE])), own, at_ms))
+        return sorted(acts, key=lambda act: act.at_ms)
 
     def _readers(self, topics: Sequence[str]) -> list[Part]:
         kinds = [kind for kind in GROUPS if self._choose(f"kind {kind}", 2)] or ["push"]

@@ -3,10 +3,12 @@
     broker broker-a flush_disk_type=SYNC_FLUSH
     topic Orders queues=4
     push workers topic=Orders members=2 pull_batch_size=1
+    at 12300ms: suspend workers for_ms=4000
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -51,6 +53,10 @@ OWN: dict[str, dict[str, Legal]] = {
         "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "moves": SWITCH,
         "next_delay_ms": number(1, 3_600_000, 200, 1_000),
     },
+    "suspend": {"for_ms": number(1, 3_600_000, 500, 4_000, 20_000)},
+    "seek": {},
+    "scale": {"queues": number(1, 64, 5, 8)},
+    "create-topic": {"queues": number(1, 64, 1, 4)},
 }  # fmt: skip
 """What a line says about a part itself, beside RocketMQ's settings."""
 
@@ -65,10 +71,22 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "broadcasting": settings.PUSH,
     "lite": settings.LITE,
     "schedule": settings.PULL,
+    "suspend": {},
+    "seek": {},
+    "scale": {},
+    "create-topic": {},
 }
 """What a line may set of RocketMQ's own settings."""
 
 KINDS = tuple(OWN)
+ACTS = ("suspend", "seek", "scale", "create-topic")
+"""What people do while the world plays: a group of listeners stands still for a while, one that polls begins anew, a
+topic gets as many queues, a topic is made."""
+DONE_TO: dict[str, tuple[str, ...]] = {
+    "suspend": ("push", "orderly", "broadcasting"), "seek": ("lite",), "scale": ("topic",),
+}  # fmt: skip
+"""The kinds of parts that an act can be done to, by the name of its line."""
+AT = re.compile(r"at (\d{1,9})ms: (.*)")
 NEEDED = ("name-server", "broker")
 """Without one of each there is no world."""
 
@@ -79,11 +97,14 @@ class Part(NamedTuple):
     kind: str
     name: str
     says: Mapping[str, Value]
+    at_ms: int = 0
+    """When it is done, in the world's time; 0 for what is there from the beginning."""
 
     @property
     def text(self) -> str:
         """The line."""
-        return " ".join((self.kind, self.name, *(f"{key}={value_text(value)}" for key, value in self.says.items())))
+        when = f"at {self.at_ms}ms: " if self.kind in ACTS else ""
+        return when + " ".join((self.kind, self.name, *(f"{key}={value_text(value)}" for key, value in self.says.items())))
 
     def settings(self) -> dict[str, Any]:
         """What it sets of RocketMQ's settings."""
@@ -104,6 +125,9 @@ def world_from_text(text: str) -> World:
     world = tuple(_part(number, line) for number, line in enumerate(lines, 1))
     names: set[str] = set()
     for place, part in enumerate(world, 1):
+        if part.kind in ACTS:
+            _check_act(world, place, part)
+            continue
         if part.kind != "group" and part.name in names:
             raise _bad(place, part.text, f"there is another part named {part.name!r}", "give each a name of its own")
         if part.kind != "group":
@@ -118,7 +142,10 @@ def shorter_worlds(world: World) -> Iterator[World]:
     """Each world that lacks one line, or one thing that a line says, the largest steps first; only whole worlds."""
     for place in reversed(range(len(world))):
         rest = world[:place] + world[place + 1 :]
-        if all(any(other.kind == kind for other in rest) for kind in NEEDED):
+        if all(any(other.kind == kind for other in rest) for kind in NEEDED) and all(
+            part.kind not in DONE_TO or any(o.kind in DONE_TO[part.kind] and o.name == part.name for o in rest)
+            for part in rest
+        ):
             yield rest
     for place, part in enumerate(world):
         for key in part.says:
@@ -130,14 +157,27 @@ def _bad(place: int, line: str, message: str, hint: str) -> LearnerError:
     return LearnerError(f"line {place} of the world, {line!r}: {message}", hint)
 
 
+def _check_act(world: World, place: int, part: Part) -> None:
+    """LearnerError for an act on something that is not in the world."""
+    kinds = DONE_TO.get(part.kind)
+    fit = [other.name for other in world if kinds and other.kind in kinds]
+    if kinds and part.name not in fit:
+        hint = f"choose among {', '.join(fit)}" if fit else f"there has to be a line of {' or '.join(kinds)} for that"
+        raise _bad(place, part.text, f"nothing named {part.name!r} can be done that to", hint)
+
+
 def _part(place: int, line: str) -> Part:
-    kind, *rest = line.split()
+    timed = AT.fullmatch(line)
+    kind, *rest = (timed[2] if timed else line).split() or [""]
     if kind not in OWN:
         near = get_close_matches(kind, KINDS, 1)
         hint = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(KINDS)}"
         raise _bad(place, line, f"there is no kind of part {kind!r}", hint)
     if not rest or "=" in rest[0] or not NAME.fullmatch(rest[0]):
         raise _bad(place, line, "the part has no name", f"write: {kind} NAME setting=value ...")
+    if (kind in ACTS) != bool(timed):
+        hint = f"write: at 5000ms: {kind} NAME ..." if kind in ACTS else f"write: {kind} NAME ..."
+        raise _bad(place, line, "it is done at a time" if kind in ACTS else "it is there from the beginning", hint)
     says: dict[str, Value] = {}
     for word in rest[1:]:
         key, sign, text = word.partition("=")
@@ -150,7 +190,7 @@ def _part(place: int, line: str) -> Part:
             says[key] = legal.value(text)
         except ValueError:
             raise _bad(place, line, f"{word} is not possible", f"give {legal.allowed}") from None
-    return Part(kind, rest[0], says)
+    return Part(kind, rest[0], says, int(timed[1]) if timed else 0)
 
 
 def _legal(place: int, line: str, kind: str, key: str) -> Legal:
