@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Any
 from mqlab.client import ConsumeFromWhere, MessageModel
 from mqlab.scenarios import lite_pull
 from mqlab.scenarios.drawing.acts import plan_acts
-from mqlab.scenarios.drawing.loads import NUMBERS_APART, InOrder, listener, poll_all, pull_in_turns, send_all
+from mqlab.scenarios.drawing.loads import (
+    NUMBERS_APART,
+    InOrder,
+    listener,
+    poll_all,
+    pull_in_turns,
+    send_all,
+    send_in_transactions,
+)
 from mqlab.scenarios.drawing.parts import OWN, Part, World
 from mqlab.scenarios.numbered import come_and_go
+from mqlab.scenarios.transfers import Accounts, Bank
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
@@ -17,6 +26,7 @@ if TYPE_CHECKING:
 DEFAULTS: dict[str, Any] = {
     "topic": "Orders", "tags": "*", "members": 1, "moves": False, "refuse_one_in": 0, "slow_ms": 20,
     "queues": 4, "way": "sync", "messages": 20, "every_ms": 200, "size": 100, "delay_level": 0, "next_delay_ms": 200,
+    "debit_ms": 10,
 }  # fmt: skip
 """What a line means that does not say it."""
 JOINS_MS, STAYS_MS = (500, 8_000), (2_000, 15_000)
@@ -44,7 +54,10 @@ async def build_world(lab: Lab, world: World) -> None:
         if part.kind == "producer":
             await _start_producer(lab, part, producers * NUMBERS_APART)
             producers += 1
-        elif part.kind in ("push", "orderly", "broadcasting"):
+        elif part.kind == "transactions":
+            await _start_bank(lab, part, producers * NUMBERS_APART)
+            producers += 1
+        elif part.kind in ("push", "orderly", "broadcasting", "pop"):
             members[part.name] = await _start_pushed(lab, part)
         elif part.kind == "lite":
             members[part.name] = await _start_lite(lab, part)
@@ -74,13 +87,24 @@ async def _start_producer(lab: Lab, part: Part, first: int) -> None:
     producer.node.spawn(send_all(producer, first, _said(part)), "load")
 
 
+async def _start_bank(lab: Lab, part: Part, first: int) -> None:
+    says, accounts = _said(part), Accounts()
+    bank = lab.transaction_producer(part.name, node=part.name, topics=[says["topic"]], **part.settings())
+    bank.transaction_listener = Bank(bank.node, accounts, says["debit_ms"])
+    await bank.start()
+    bank.node.spawn(send_in_transactions(bank, first, says), "transfers")
+
+
 async def _start_pushed(lab: Lab, part: Part) -> list[Any]:
     members: list[Any] = []
     says, model = _said(part), MessageModel.BROADCASTING if part.kind == "broadcasting" else MessageModel.CLUSTERING
+    settings = {"message_model": model, "client_rebalance": part.kind != "pop", **_settings(part)}
+    if part.kind == "pop":
+        lab.set_message_request_mode(says["topic"], part.name, "POP")
     for place, node in enumerate(_nodes(part)):
-        consumer = lab.consumer(part.name, node=node, message_model=model, **_settings(part))
+        consumer = lab.consumer(part.name, node=node, **settings)
         members.append(consumer)
-        consumer.subscribe(says["topic"], says["tags"])
+        consumer.subscribe(says["topic"], says.get("tags", "*"))
         in_order = part.kind == "orderly"
         consumer.register_message_listener(InOrder(consumer, says) if in_order else listener(consumer, says))
         if place and says["moves"]:

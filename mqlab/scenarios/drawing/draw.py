@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 GROUPS = {
     "push": "workers", "orderly": "cooks", "broadcasting": "screens", "lite": "pollers", "schedule": "clerks",
+    "pop": "poppers",
 }  # fmt: skip
 """The kinds of readers, and the name of a group of each."""
 BROKERS = ("broker-a", "broker-b", "broker-c")
@@ -46,10 +47,12 @@ class _Drawing:
         parts += [self._part("topic", name, queues=self._own("topic", name, "queues")) for name in topics]
         readers = self._readers(topics)
         for reader in readers:
-            if reader.kind in ("push", "orderly") and (set_up := self._part("group", reader.name)).says:
+            if reader.kind in ("push", "orderly", "pop") and (set_up := self._part("group", reader.name)).says:
                 parts.append(set_up)
         for name in [f"shop-{n + 1}" for n in range(self._one("producers", (1, 1, 2)))]:
             parts.append(self._client("producer", name, topics))
+        if self._choose("transactions", 5) == 0:
+            parts.append(self._client("transactions", "bank-1", topics))
         return (*parts, *readers, *self._acts((*parts, *readers)))
 
     def _acts(self, parts: World) -> list[Part]:

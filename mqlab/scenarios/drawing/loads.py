@@ -30,6 +30,7 @@ from mqlab.scenarios.numbered import (
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer, MQPullConsumerScheduleService, PullTaskContext
     from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
+    from mqlab.client.producer.transaction_mq_producer import TransactionMQProducer
     from mqlab.protocol import MessageQueue
     from mqlab.protocol.message import Message, MessageExt
 
@@ -53,6 +54,20 @@ async def send_all(producer: DefaultMQProducer, first: int, says: dict[str, Any]
         else:
             await WAYS[says["way"]](producer, _message(number, says))
         await pause(producer.node, says["every_ms"])
+
+
+async def send_in_transactions(bank: TransactionMQProducer, first: int, says: dict[str, Any]) -> None:
+    """Send the numbered messages of a `transactions` line, each with its local part."""
+    for number in range(first, first + says["messages"]):
+        message = numbered_message(says["topic"], number, says["size"])
+        try:
+            await type(bank).send_message_in_transaction.inside(  # type: ignore[attr-defined]  # see public_call
+                bank, message, None
+            )
+        except FAILURES:
+            # An application that goes on when the half message cannot be sent.
+            pass
+        await pause(bank.node, says["every_ms"])
 
 
 def _message(number: int, says: dict[str, Any]) -> Message:

@@ -48,6 +48,14 @@ OWN: dict[str, dict[str, Legal]] = {
     "push": LISTENING,
     "orderly": LISTENING,
     "broadcasting": LISTENING,
+    "pop": {key: legal for key, legal in LISTENING.items() if key != "tags"},
+    "transactions": {
+        "topic": Name(TOPICS),
+        "messages": number(1, 100_000, 4, 8, 16),
+        "every_ms": number(0, 3_600_000, 200, 1_000),
+        "size": number(30, 4 * 1024 * 1024, 30, 100),
+        "debit_ms": number(0, 60_000, 10, 150),
+    },
     "lite": POLLING,
     "schedule": {
         "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "moves": SWITCH,
@@ -69,6 +77,8 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "push": settings.PUSH,
     "orderly": settings.PUSH,
     "broadcasting": settings.PUSH,
+    "pop": settings.POP,
+    "transactions": settings.PRODUCER,
     "lite": settings.LITE,
     "schedule": settings.PULL,
     "suspend": {},

@@ -32,7 +32,6 @@ BROKER: dict[str, Legal] = {
     "max_transfer_count_on_message_in_memory": number(1, 1_000, 1, 4),
     "max_transfer_bytes_on_message_in_memory": number(1, GIB, 300, 2_000),
     "max_filter_message_size": number(20, 16_000 * 1_000, 20, 320),
-    "max_msgs_num_batch": number(1, MOST, 2, 16),
     "default_topic_queue_nums": number(1, 64, 1, 2),
     "trace_topic_enable": SWITCH,
     "enable_property_filter": SWITCH,
@@ -62,6 +61,13 @@ BROKER: dict[str, Legal] = {
     "wait_time_mills_in_pull_queue": number(1, HOUR_MS, 100, 1_000),
     "wait_time_mills_in_heartbeat_queue": number(1, HOUR_MS, 1_000),
     "wait_time_mills_in_admin_broker_queue": number(1, HOUR_MS, 500),
+    "enable_pop_buffer_merge": SWITCH,
+    "pop_consumer_kv_service_enable": SWITCH,
+    "revive_queue_num": number(1, 64, 1, 2),
+    "pop_from_retry_probability": number(0, 100, 0, 50, 100),
+    "enable_retry_topic_v2": SWITCH,
+    "transaction_time_out": number(1, HOUR_MS, 1_000, 3_000),
+    "transaction_check_interval": number(1, HOUR_MS, 5_000, 10_000),
 }
 """BrokerConfig and MessageStoreConfig."""
 
@@ -130,6 +136,18 @@ PUSH: dict[str, Legal] = {
     "suspend_current_queue_time_millis": number(10, 30_000, 10, 3_000),
 }
 """DefaultMQPushConsumer."""
+
+POP: dict[str, Legal] = {
+    **CONSUMER,
+    "consume_thread_max": number(20, 1_000, 20, 64),
+    "consume_thread_min": number(1, 20, 1, 2, 4),
+    "consume_message_batch_max_size": number(1, 1_024, 2, 8),
+    "max_reconsume_times": number(-1, 16, 1, 3),
+    "pop_invisible_time": number(5_000, 300_000, 5_000, 10_000),
+    "pop_batch_nums": number(1, 32, 1, 4),
+    "pop_threshold_for_queue": number(1, 65_535, 4, 16),
+}
+"""DefaultMQPushConsumer whose group pops."""
 
 LITE: dict[str, Legal] = {
     **CONSUMER,
