@@ -243,7 +243,7 @@ class OnlySubscribedIsDelivered(Rule):
                         not is_wanted
                         and not found.is_torn
                         and kept
-                        and ledger.consumption.is_delivered(name, found.place, kept)
+                        and ledger.consumption.is_delivered_untried(name, found.place, kept)
                     ):
                         got = repr(found.tags) if condition is None else f"{found.properties}"
                         self.found(kept.row, f"{name} wants {subscription.sub_string} and got {got}")

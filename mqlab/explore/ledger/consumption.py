@@ -47,6 +47,9 @@ class ConsumptionBook:
         reader got a message of another queue, up to the offset of that one, behind which the reader went on.
         """
         self.delivered: dict[Delivery, int] = {}
+        self._untried: set[Delivery] = set()
+        """The deliveries of messages that were not given back before: they come from the topic, not from a retry topic.
+        """
         self.done: dict[Delivery, int] = {}
         """The deliveries that count as consumed, with how often the message had been tried then."""
         self.given_back: list[GivenBack] = []
@@ -93,6 +96,13 @@ class ConsumptionBook:
         """Was a listener of this reader called with the message at this place?"""
         return self._at(self.delivered, reader, place, kept)
 
+    def is_delivered_untried(self, reader: str, place: Place, kept: Kept) -> bool:
+        """Was it called with the message at this place of the topic itself?
+
+        Messages of one batch have one id, so one of them in a retry topic may look like another one in the topic.
+        """
+        return (reader, place.broker, place.queue_id, place.queue_offset, kept.unique_key) in self._untried
+
     def last_of_batch(self, row: Row) -> int:
         """The queue offset of the last message that a listener is called with; `row` is its ConsumeStarted."""
         group, _, broker_name, queue_id, queue_offset, msg_id, _, _ = row[FIRST_FIELD:]
@@ -120,8 +130,11 @@ class ConsumptionBook:
         delivery = (self._names.reader_of(group, row[NODE]), broker, queue_id, queue_offset, msg_id)
         self.delivered[delivery] = max(tries, self.delivered.get(delivery, 0))
         self._tries_of[(row[NODE], *delivery[1:])] = tries
+        if not tries:
+            self._untried.add(delivery)
         if count > 1:
             batch = self._batches[row[NODE], delivery] = self._behind_the_first(delivery, group, topic, count)
+            self._untried.update(batch if not tries else ())
             for one in batch:
                 self.delivered[one] = max(tries, self.delivered.get(one, 0))
                 self._tries_of[(row[NODE], *one[1:])] = tries
@@ -233,7 +246,10 @@ class ConsumptionBook:
         """Who asks for messages has consumed them when it has them."""
         reader, broker = self._names.reader_of(group, row[NODE]), self._names.broker_of(broker_name)
         for offset in offsets:
-            kept = self._stores.stored.get(Place(broker, topic, queue_id, offset))
+            place = Place(broker, topic, queue_id, offset)
+            # What was pulled may be handed out when a loss of power has taken it from the store.
+            kept = self._stores.stored.get(place) or self._stores.lost.get(place)
             if kept is not None:
                 delivery = (reader, broker, queue_id, offset, kept.unique_key)
+                self._untried.add(delivery)
                 self.delivered[delivery] = self.done[delivery] = 0

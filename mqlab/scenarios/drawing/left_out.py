@@ -67,8 +67,10 @@ OF_BROKERS: dict[str, tuple[str, ...]] = {
         "max_transfer_bytes_on_message_in_disk", "max_transfer_count_on_message_in_disk",
         "access_message_in_memory_max_ratio",
     ),
-    NOT_JUDGED: ("channel_expired_timeout", "rebalance_lock_max_live_time", "flush_delay_offset_interval",
-        "max_msgs_num_batch"),
+    NOT_JUDGED: (
+        "channel_expired_timeout", "rebalance_lock_max_live_time", "flush_delay_offset_interval",
+        "max_msgs_num_batch", "check_crc_on_recover",
+    ),
 }  # fmt: skip
 """BrokerConfig and MessageStoreConfig: why, and which."""
 

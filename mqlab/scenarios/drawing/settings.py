@@ -24,7 +24,6 @@ BROKER: dict[str, Legal] = {
     "mapped_file_size_commit_log": number(65_536, GIB, 65_536, 1_048_576),
     "mapped_file_size_consume_queue": number(400, 300_000 * 20, 400, 2_000),
     "os_page_cache_busy_time_out_mills": number(1, HOUR_MS, 200, 3_000),
-    "check_crc_on_recover": SWITCH,
     "message_index_safe": SWITCH,
     "max_hash_slot_num": number(1, 5_000_000, 1, 100),
     "max_index_num": number(2, 20_000_000, 10, 400),
