@@ -133,7 +133,7 @@ class ConsumptionBook:
         if not tries:
             self._untried.add(delivery)
         if count > 1:
-            batch = self._batches[row[NODE], delivery] = self._behind_the_first(delivery, group, topic, count)
+            batch = self._batches[row[NODE], delivery] = self._behind_the_first(delivery, group, topic, count, tries)
             self._untried.update(batch if not tries else ())
             for one in batch:
                 self.delivered[one] = max(tries, self.delivered.get(one, 0))
@@ -154,13 +154,17 @@ class ConsumptionBook:
             for delivery in (first, *batch):
                 self._note_done(delivery, row[NODE])
 
-    def _behind_the_first(self, first: Delivery, group: str, topic: str, count: int) -> list[Delivery]:
+    def _behind_the_first(
+        self, first: Delivery, group: str, topic: str, count: int, tries: int
+    ) -> list[Delivery]:
         """What a listener that was called with `count` messages got behind the first: what its group wants of that
         queue, up to the first offset at which nothing is known to be stored.
         """
         reader, broker, queue_id, queue_offset, msg_id = first
-        at_first = self._stores.stored.get(Place(broker, topic, queue_id, queue_offset))
-        queue_topic = topic if at_first is not None and at_first.unique_key == msg_id else retry_topic(group)
+        # One that was delayed may lie in the topic twice after a loss of power, and once more in the retry topic.
+        topics = (retry_topic(group), topic) if tries else (topic, retry_topic(group))
+        stored = ((each, self._stores.stored.get(Place(broker, each, queue_id, queue_offset))) for each in topics)
+        queue_topic = next((each for each, kept in stored if kept and kept.unique_key == msg_id), topics[-1])
         begin = Place(broker, queue_topic, queue_id, queue_offset + 1)
         wanted = islice(self._wanted_from(group, begin), count - 1)
         return [(reader, broker, queue_id, place.queue_offset, kept.unique_key) for place, kept in wanted]

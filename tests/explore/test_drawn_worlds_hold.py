@@ -1,0 +1,64 @@
+"""Drawn worlds hold all rules: here some seeds, and worlds in which RocketMQ is right and a rule once was not."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqlab.explore import Trial, plan_from_text, plan_text
+
+BASE = "name-server n; broker broker-a; "
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_drawn_worlds_hold_all_rules(seed: int) -> None:
+    outcome = Trial("drawn", seed).outcome
+    assert outcome.passed, f"{plan_text(outcome.plan)}: {outcome.breaches[0]}"
+
+
+@pytest.mark.parametrize(
+    ("seed", "world", "faults"),
+    [
+        pytest.param(21, "producer p; push w consume_message_batch_max_size=2", "", id="a listener of batches"),
+        pytest.param(24, "producer p; orderly w consume_message_batch_max_size=2", "", id="batches in order"),
+        pytest.param(36, "topic Orders queues=1; producer p; orderly w tags=paid", "", id="tags in order"),
+        pytest.param(3, "producer p way=batches; lite w tags=paid", "", id="tags and polls"),
+        pytest.param(100, "producer p way=batches; push w refuse_one_in=5", "", id="one id for a batch"),
+        pytest.param(
+            571, "topic Orders; producer p way=batches messages=40; push w tags=paid members=3 refuse_one_in=5", "",
+            id="one id for a batch, with tags",
+        ),
+        pytest.param(
+            473, "producer p way=async messages=40 every_ms=20; lite w members=2",
+            "at 1731ms: power_off broker-a for 605ms", id="polled after it was lost",
+        ),
+        pytest.param(
+            717, "topic Orders; producer p delay_level=2; pop w refuse_one_in=20", "", id="revived and delayed again",
+        ),
+    ],
+)  # fmt: skip
+def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -> None:
+    outcome = Trial("drawn", seed, {"world": BASE + world}, plan_from_text(faults)).outcome
+    assert outcome.passed, outcome.breaches[0]
+
+
+def test_a_broker_without_long_polling_tells_nobody_that_a_message_came() -> None:
+    world = "name-server n; broker broker-a long_polling_enable=false; producer p every_ms=500; lite w members=2"
+    outcome = Trial("drawn", 4, {"world": world}, ()).outcome
+    assert outcome.passed, outcome.breaches[0]
+
+
+def test_a_delay_level_may_be_ahead_of_its_queue_after_two_losses_of_power() -> None:
+    world = (
+        "name-server namesrv-1; broker broker-a; topic Orders queues=1; producer shop-1 messages=40 every_ms=500 "
+        "delay_level=1; producer shop-2; push workers-1"
+    )
+    faults = "at 10145ms: power_off broker-a for 1585ms; at 11803ms: power_off broker-a for 70ms"
+    outcome = Trial("drawn", 118, {"world": world}, plan_from_text(faults)).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert "a delay level ahead of its queue" in outcome.excused
+
+
+def test_what_a_lite_pull_consumer_leaves_out_is_never_passed() -> None:
+    outcome = Trial("drawn", 23, {"world": BASE + "producer p; lite w tags=paid"}, ()).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert "what a lite pull consumer leaves out" in outcome.excused
