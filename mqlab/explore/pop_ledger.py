@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.protocol.pop_check_point import POP_ORDER_REVIVE_QUEUE
-from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
 from mqlab.trace.bus import Row
 from mqlab.trace.record import FIRST_FIELD, KIND, NODE, TS_US
 
@@ -265,10 +264,7 @@ class PopLedger:
 
     def _revived(self, row: Row) -> None:
         group, topic, queue_id, queue_offset, _, pop_time, _, retry_topic, _, _ = row[FIRST_FIELD:]
-        # A copy that still says its delay is parked once more, and comes to its retry topic by itself: messageTimeUp of
-        # RocketMQ's ScheduleMessageService leaves that property in what it stores.
-        if retry_topic != RMQ_SYS_SCHEDULE_TOPIC:
-            self.groups.setdefault((row[NODE], group), {})[retry_topic] = None
+        self.groups.setdefault((row[NODE], group), {})[retry_topic] = None
         self._dealt_with[Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time] = None
 
     def _not_revived(self, row: Row) -> None:

@@ -76,13 +76,15 @@ class ReviveMessage:
             self.emit_not_revived(ck, offset, "it is no longer there")
             return ""
         copy = retry_copy(self.broker, original, ck.topic or "", ck.group or "", ck.pop_time)
-        self.add_retry_topic_if_not_exist(copy.topic, ck.group or "")
+        # A message that was delayed still says so: then the store parks its copy, under another topic.
+        retry_topic = copy.topic
+        self.add_retry_topic_if_not_exist(retry_topic, ck.group or "")
         result = await self.broker.message_store.put_and_wait(copy)
         if not result.is_stored:
             return f"its copy was not stored: {result.status.value}"
         self.broker.pop.pop_inflight_message_counter.decrement_check_point(ck)
         self.broker.stats.put_nums[copy.topic] += 1
-        self._emit_revived(ck, original, copy)
+        self._emit_revived(ck, original, copy, retry_topic)
         return ""
 
     def get_biz_message(self, ck: PopCheckPoint, offset: int) -> MessageExt | None:
@@ -116,7 +118,9 @@ class ReviveMessage:
 
     # -- events -----------------------------------------------------------------------------------------------------
 
-    def _emit_revived(self, ck: PopCheckPoint, original: MessageExt, copy: MessageExtBrokerInner) -> None:
+    def _emit_revived(
+        self, ck: PopCheckPoint, original: MessageExt, copy: MessageExtBrokerInner, retry_topic: str
+    ) -> None:
         hooks = self._node.hooks
         if hooks.on:
             hooks.emit(
@@ -128,7 +132,7 @@ class ReviveMessage:
                     copy.properties.get("UNIQ_KEY", ""),
                     ck.pop_time,
                     ck.invisible_time,
-                    copy.topic,
+                    retry_topic,
                     copy.reconsume_times,
                     self._node.now_ms() - ck.revive_time,
                 )

@@ -98,5 +98,5 @@ OF_CLIENTS: dict[str, tuple[str, ...]] = {
         "start_detector_enable", "detect_timeout", "detect_interval",
     ),
 }  # fmt: skip
-"""ClientConfig, and what producers and consumers add to it. One that is in the table of a kind is left out elsewhere."""
+"""ClientConfig, and what producers and consumers add to it; one in the table of a kind is left out of the others."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client import (
@@ -60,13 +61,11 @@ async def send_in_transactions(bank: TransactionMQProducer, first: int, says: di
     """Send the numbered messages of a `transactions` line, each with its local part."""
     for number in range(first, first + says["messages"]):
         message = numbered_message(says["topic"], number, says["size"])
-        try:
+        # An application that goes on when the half message cannot be sent.
+        with suppress(*FAILURES):
             await type(bank).send_message_in_transaction.inside(  # type: ignore[attr-defined]  # see public_call
                 bank, message, None
             )
-        except FAILURES:
-            # An application that goes on when the half message cannot be sent.
-            pass
         await pause(bank.node, says["every_ms"])
 
 

@@ -114,7 +114,8 @@ class Part(NamedTuple):
     def text(self) -> str:
         """The line."""
         when = f"at {self.at_ms}ms: " if self.kind in ACTS else ""
-        return when + " ".join((self.kind, self.name, *(f"{key}={value_text(value)}" for key, value in self.says.items())))
+        said = (f"{key}={value_text(value)}" for key, value in self.says.items())
+        return when + " ".join((self.kind, self.name, *said))
 
     def settings(self) -> dict[str, Any]:
         """What it sets of RocketMQ's settings."""

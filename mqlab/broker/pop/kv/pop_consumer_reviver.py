@@ -41,12 +41,16 @@ class PopConsumerReviver:
             self._not_revived(record, "the queue does not have it")
             return True
         retry = retry_copy(self._broker, message, record.topic, record.group, record.pop_time)
-        self._create_retry_topic_if_needed(record.group, retry.topic)
+        # A message that was delayed still says so: then the store parks its copy, under another topic.
+        retry_topic = retry.topic
+        self._create_retry_topic_if_needed(record.group, retry_topic)
         result = self._broker.message_store.put_message(retry)
         if isinstance(result, PutMessageResult):
-            return self._was_put(record, retry, result)
+            return self._was_put(record, retry, retry_topic, result)
         revived: Future[bool] = self._node.future(f"{record.topic} {record.queue_id} {record.offset} to be revived")
-        result.add_done_callback(lambda put: revived.set_result(self._was_put(record, retry, put.result())))
+        result.add_done_callback(
+            lambda put: revived.set_result(self._was_put(record, retry, retry_topic, put.result()))
+        )
         return revived
 
     def _read(self, record: PopConsumerRecord) -> MessageExt | None:
@@ -69,7 +73,9 @@ class PopConsumerReviver:
         if offsets.query_offset(group, topic, 0) < 0:
             offsets.commit_offset(group, topic, 0, 0, "popped")
 
-    def _was_put(self, record: PopConsumerRecord, retry: MessageExtBrokerInner, result: PutMessageResult) -> bool:
+    def _was_put(
+        self, record: PopConsumerRecord, retry: MessageExtBrokerInner, retry_topic: str, result: PutMessageResult
+    ) -> bool:
         if not result.wrote_bytes:
             self._not_revived(record, f"{result.status.value}: {result.remark}")
             return False
@@ -85,7 +91,7 @@ class PopConsumerReviver:
                     retry.properties.get("UNIQ_KEY", ""),
                     record.pop_time,
                     record.invisible_time,
-                    retry.topic,
+                    retry_topic,
                     retry.reconsume_times,
                     self._node.now_ms() - record.visibility_timeout,
                 )
