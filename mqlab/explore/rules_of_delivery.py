@@ -243,6 +243,8 @@ class OnlySubscribedIsDelivered(Rule):
                         not is_wanted
                         and not found.is_torn
                         and kept
+                        # Where a loss of power has left an entry, it may be of another message.
+                        and kept.unique_key == found.unique_key
                         and ledger.consumption.is_delivered_untried(name, found.place, kept)
                     ):
                         got = repr(found.tags) if condition is None else f"{found.properties}"

@@ -34,7 +34,7 @@ def test_drawn_worlds_hold_all_rules(seed: int) -> None:
         pytest.param(
             717, "topic Orders; producer p delay_level=2; pop w refuse_one_in=20", "", id="revived and delayed again",
         ),
-        pytest.param(640, "producer p delay_level=1; pop w refuse_one_in=5 members=2", "", id="the same once more"),
+        pytest.param(640, "topic Orders; producer p delay_level=1; pop w refuse_one_in=5 members=2", "", id="the same once more"),
     ],
 )  # fmt: skip
 def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -> None:

@@ -83,6 +83,7 @@ def test_leaving_a_line_out_changes_no_other_choice_of_the_world() -> None:
         ("suspend w for_ms=5", "done at a time", "at 5000ms: suspend"),
         ("at 5000ms: push w", "from the beginning", "write: push NAME"),
         ("at 5000ms: seek w", "nothing named 'w'", "a line of lite"),
+        ("pop w topic=Orders", "can pop Orders only where", "topic Orders"),
         ("broker b", "another part named 'b'", "a name of its own"),
     ],
 )

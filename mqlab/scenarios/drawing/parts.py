@@ -134,7 +134,14 @@ def world_from_text(text: str) -> World:
     """The world in a text with one part a line, or with parts separated by ";". LearnerError for a bad line."""
     lines = [line.strip() for row in text.splitlines() for line in row.split(";") if line.strip()]
     world = tuple(_part(number, line) for number, line in enumerate(lines, 1))
+    _check(world)
+    return world
+
+
+def _check(world: World) -> None:
+    """LearnerError for lines that do not go together: a name twice, an act on nothing, a world without servers."""
     names: set[str] = set()
+    topics = [part.name for part in world if part.kind == "topic"]
     for place, part in enumerate(world, 1):
         if part.kind in ACTS:
             _check_act(world, place, part)
@@ -143,25 +150,36 @@ def world_from_text(text: str) -> World:
             raise _bad(place, part.text, f"there is another part named {part.name!r}", "give each a name of its own")
         if part.kind != "group":
             names.add(part.name)
+        topic = str(part.says.get("topic", TOPICS[0]))
+        if part.kind == "pop" and topic not in topics:
+            hint = f"add a line: topic {topic}"
+            raise _bad(place, part.text, f"a group can pop {topic} only where there is that topic", hint)
     for kind in NEEDED:
         if not any(part.kind == kind for part in world):
             raise LearnerError(f"a world without a {kind} is none", f"begin with a line like '{kind} {kind}-1'")
-    return world
 
 
 def shorter_worlds(world: World) -> Iterator[World]:
     """Each world that lacks one line, or one thing that a line says, the largest steps first; only whole worlds."""
     for place in reversed(range(len(world))):
         rest = world[:place] + world[place + 1 :]
-        if all(any(other.kind == kind for other in rest) for kind in NEEDED) and all(
-            part.kind not in DONE_TO or any(o.kind in DONE_TO[part.kind] and o.name == part.name for o in rest)
-            for part in rest
-        ):
+        if _is_whole(rest):
             yield rest
     for place, part in enumerate(world):
         for key in part.says:
             less = part._replace(says={k: v for k, v in part.says.items() if k != key})
-            yield (*world[:place], less, *world[place + 1 :])
+            shorter = (*world[:place], less, *world[place + 1 :])
+            if _is_whole(shorter):
+                yield shorter
+
+
+def _is_whole(world: World) -> bool:
+    """Do the lines go together?"""
+    try:
+        _check(world)
+    except LearnerError:
+        return False
+    return True
 
 
 def _bad(place: int, line: str, message: str, hint: str) -> LearnerError:
