@@ -22,6 +22,12 @@ TAKEN_AT_THE_END_TEXT = (
     "locked, and asks the offset of, is not among them: nobody else gets that queue until the lock is 60 s old."
 )
 
+NO_ADDRESS = "a lock at a broker that no route names"
+NO_ADDRESS_TEXT = (
+    "A broker that name servers have forgotten is in no route, and its clients forget its address. Who gives up its "
+    "queues then cannot tell it so: nobody else gets them there until the locks are 60 s old."
+)
+
 TRUSTED_US = 60_000_000
 """30 s in which an owner trusts its lock, and as much for calls of listeners that began in them."""
 
@@ -148,15 +154,17 @@ class LockedIsConsumed(Rule):
     kinds = (
         "ConsumeStarted", "QueueDropped", "QueueLocked", "QueueUnlocked", "QueueAllocated", "NodeCrashed", "PowerLost",
     )  # fmt: skip
-    EXCEPTIONS: ClassVar[dict[str, str]] = {TAKEN_AT_THE_END: TAKEN_AT_THE_END_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        TAKEN_AT_THE_END: TAKEN_AT_THE_END_TEXT, NO_ADDRESS: NO_ADDRESS_TEXT
+    }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._allocated_us: dict[tuple[QueueKey, str], int] = {}
         self._owner: dict[QueueKey, str] = {}
         """(group, topic, broker's process, queue id) -> the client that holds the lock."""
-        self._dropped: list[tuple[QueueKey, Record, bool]] = []
-        """What was given up with its lock, and whether its consumer ended when it had just taken it."""
+        self._dropped: list[tuple[QueueKey, Record, str]] = []
+        """What was given up with its lock, and what excuses that the lock stays; "" for nothing."""
         self._unlocked_us: dict[tuple[QueueKey, str], int] = {}
 
     def on_event(self, record: Record) -> None:
@@ -172,7 +180,8 @@ class LockedIsConsumed(Rule):
             elif self._owner.get(key) == record.client_id:
                 allocated_us = self._allocated_us.get((key, record.client_id), -SOON_US)
                 just_taken = record.ts_us - allocated_us < SOON_US and record.reason == "the consumer ends"
-                self._dropped.append((key, record, just_taken))
+                excuse = TAKEN_AT_THE_END if just_taken else NO_ADDRESS if self._knows_no_address(record) else ""
+                self._dropped.append((key, record, excuse))
         else:
             key = (record.group, record.topic, record.node, record.queue_id)
             if record.kind == "QueueLocked":
@@ -184,7 +193,7 @@ class LockedIsConsumed(Rule):
     def at_end(self) -> None:
         """Judge which locks were kept."""
         now_us = self.case.lab.world.now_us
-        for key, record, just_taken in self._dropped:
+        for key, record, excuse in self._dropped:
             soon_us = record.ts_us + SOON_US
             is_fair = soon_us < now_us and self.case.fault_times.none_between(record.ts_us - SOON_US, soon_us)
             if not is_fair:
@@ -192,10 +201,17 @@ class LockedIsConsumed(Rule):
             self.judged += 1
             if record.ts_us <= self._unlocked_us.get((key, record.client_id), -1):
                 continue
-            if just_taken:
-                self.excuse(TAKEN_AT_THE_END)
+            if excuse:
+                self.excuse(excuse)
             else:
                 self.found(record.row, f"{record.node} gave a queue up and has not given its lock back")
+
+    def _knows_no_address(self, record: Record) -> bool:
+        """Has this client no address of the broker any more? RebalanceImpl.unlock of RocketMQ 5.3 then does nothing."""
+        consumer = push_consumer_of(self.case.lab, record.node, record.group)
+        if not self.case.is_live or consumer is None:
+            return False
+        return not consumer.impl.instance.routes.broker_addr_table.get(record.broker_name)
 
     def _called(self, record: Record) -> None:
         consumer = push_consumer_of(self.case.lab, record.node, record.group)

@@ -34,7 +34,9 @@ def test_drawn_worlds_hold_all_rules(seed: int) -> None:
         pytest.param(
             717, "topic Orders; producer p delay_level=2; pop w refuse_one_in=20", "", id="revived and delayed again",
         ),
-        pytest.param(640, "topic Orders; producer p delay_level=1; pop w refuse_one_in=5 members=2", "", id="the same once more"),
+        pytest.param(
+            640, "topic Orders; producer p delay_level=1; pop w refuse_one_in=5 members=2", "", id="the same once more",
+        ),
     ],
 )  # fmt: skip
 def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -> None:
@@ -57,6 +59,17 @@ def test_a_delay_level_may_be_ahead_of_its_queue_after_two_losses_of_power() -> 
     outcome = Trial("drawn", 118, {"world": world}, plan_from_text(faults)).outcome
     assert outcome.passed, outcome.breaches[0]
     assert "a delay level ahead of its queue" in outcome.excused
+
+
+def test_a_lock_stays_at_a_broker_that_no_route_names() -> None:
+    world = (
+        "name-server namesrv-1; broker broker-a; broker broker-b; topic Payments; orderly cooks-1 topic=Payments; "
+        "at 14305ms: suspend cooks-1"
+    )
+    faults = plan_from_text("at 12517ms: disconnect namesrv-1 | broker-a")
+    outcome = Trial("drawn", 1177, {"world": world}, faults).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert "a lock at a broker that no route names" in outcome.excused
 
 
 def test_what_a_lite_pull_consumer_leaves_out_is_never_passed() -> None:
