@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from mqlab.explore.places import Place
-from mqlab.explore.readers import push_consumer_of
+from mqlab.explore.readers import Reader, push_consumer_of
 from mqlab.explore.rule import Case, Rule
-from mqlab.explore.rules_of_delivery import SKIPPED, SKIPPED_TEXT
+from mqlab.explore.rules_of_delivery import OTHER_UNIT, OTHER_UNIT_TEXT, SKIPPED, SKIPPED_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
@@ -43,7 +43,7 @@ class InOrder(Rule):
     """
 
     kinds = ("ConsumeStarted", "ConsumeFinished")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {SKIPPED: SKIPPED_TEXT, STALE: STALE_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {SKIPPED: SKIPPED_TEXT, STALE: STALE_TEXT, OTHER_UNIT: OTHER_UNIT_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -65,22 +65,27 @@ class InOrder(Rule):
         self.judged += 1
         self._called_with[key] = self.case.ledger.consumption.last_of_batch(record.row)
         if record.queue_offset > consumed + 1:
-            ledger = self.case.ledger
-            broker = ledger.names.broker_of(record.broker_name)
-            place = Place(broker, record.topic, record.queue_id, record.queue_offset)
-            in_front = place._replace(queue_offset=consumed + 1)
-            if reader.is_choosy(record.topic) and not ledger.consumption.wanted_between(
-                reader, in_front, record.queue_offset
-            ):
+            self._overtakes(record, reader, consumed + 1)
+
+    def _overtakes(self, record: Record, reader: Reader, begin: int) -> None:
+        """Look what lies between the first offset that was not consumed and that of a message that comes now."""
+        consumption = self.case.ledger.consumption
+        broker = self.case.ledger.names.broker_of(record.broker_name)
+        place = Place(broker, record.topic, record.queue_id, record.queue_offset)
+        in_front = [place._replace(queue_offset=offset) for offset in range(begin, record.queue_offset)]
+        if reader.is_choosy(record.topic):
+            in_front = [each for each in in_front if consumption.wants(reader, each)]
+            if not in_front:
                 return
-            if record.queue_offset <= ledger.consumption.corrected.get((reader.name, *place[:3]), 0):
-                self.excuse(SKIPPED)
-                return
-            if ledger.consumption.is_misled(reader.name, place):
-                self.excuse(STALE)
-                return
+        if record.queue_offset <= consumption.corrected.get((reader.name, *place[:3]), 0):
+            self.excuse(SKIPPED)
+        elif consumption.is_misled(reader.name, place):
+            self.excuse(STALE)
+        elif reader.is_choosy(record.topic) and all(map(self.case.has_unit_of_another, in_front)):
+            self.excuse(OTHER_UNIT)
+        else:
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
-            self.found(record.row, f"offset {record.queue_offset} of {at} was consumed before offset {consumed + 1}")
+            self.found(record.row, f"offset {record.queue_offset} of {at} was consumed before offset {begin}")
 
 
 class OneOwner(Rule):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mqlab.explore import Trial, plan_from_text, plan_text
+from mqlab.explore.rules_of_delivery import OTHER_UNIT
+from mqlab.explore.rules_of_order import InOrder
 
 BASE = "name-server n; broker broker-a; "
 
@@ -70,6 +72,18 @@ def test_a_lock_stays_at_a_broker_that_no_route_names() -> None:
     outcome = Trial("drawn", 1177, {"world": world}, faults).outcome
     assert outcome.passed, outcome.breaches[0]
     assert "a lock at a broker that no route names" in outcome.excused
+
+
+def test_a_unit_of_another_message_hides_what_an_orderly_reader_wants() -> None:
+    world = (
+        "name-server namesrv-1; broker broker-a enable_consume_queue_ext=true "
+        "max_transfer_count_on_message_in_memory=1; topic Orders queues=2; "
+        "producer shop-1 way=batches messages=40; transactions bank-1; "
+        "orderly cooks-1 tags=paid pull_interval=1000"
+    )
+    trial = Trial("drawn", 63, {"world": world}, plan_from_text("at 6799ms: power_off broker-a for 7411ms"))
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert next(rule for rule in trial.rules if isinstance(rule, InOrder)).excused[OTHER_UNIT] == 2
 
 
 def test_what_a_lite_pull_consumer_leaves_out_is_never_passed() -> None:
