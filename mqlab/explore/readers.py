@@ -108,6 +108,14 @@ def is_abandoned(lab: Lab, process: str, client: object, member: Member) -> bool
     return polled and is_running(lab, process, member) and lab.processes[process].node.life.number > 0
 
 
+def what_readers_are(lab: Lab) -> list[tuple[object, ...]]:
+    """All that `readers_of` goes by: who consumes, whether that has begun, and to what it subscribes."""
+    return [
+        (client, member.service_state, *member.rebalance_impl.subscription_inner.values())
+        for _, client, member in consumers_of(lab)
+    ]
+
+
 def readers_of(lab: Lab, *, running: bool = False) -> dict[str, Reader]:
     """All readers of a lab by name; with `running` those that consume at present, with no member abandoned."""
     readers: dict[str, Reader] = {}
