@@ -33,6 +33,7 @@ def test_drawn_worlds_hold_all_rules(seed: int) -> None:
             473, "producer p way=async messages=40 every_ms=20; lite w members=2",
             "at 1731ms: power_off broker-a for 605ms", id="polled after it was lost",
         ),
+        pytest.param(2202, "producer p way=async every_ms=20 auto_batch=true; orderly w", "", id="keys of all"),
         pytest.param(
             717, "topic Orders; producer p delay_level=2; pop w refuse_one_in=20", "", id="revived and delayed again",
         ),

@@ -28,7 +28,7 @@ def test_any_legal_line_is_read_as_it_is_written(data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(sorted(known)), unique=True)) if known else []
     text = " ".join((kind, "one", *(f"{key}={str(known[key].drawn[0]).lower()}" for key in chosen
                                     if isinstance(known[key].drawn[0], int))))  # fmt: skip
-    world = world_from_text(f"name-server n; broker b; {text}")
+    world = world_from_text(f"name-server n; broker b; proxy p; topic Orders; {text}")
     assert world[-1].text == text
 
 
@@ -83,7 +83,8 @@ def test_leaving_a_line_out_changes_no_other_choice_of_the_world() -> None:
         ("suspend w for_ms=5", "done at a time", "at 5000ms: suspend"),
         ("at 5000ms: push w", "from the beginning", "write: push NAME"),
         ("at 5000ms: seek w", "nothing named 'w'", "a line of lite"),
-        ("pop w topic=Orders", "can pop Orders only where", "topic Orders"),
+        ("push5 w topic=Orders", "needs a proxy", "proxy proxy-1"),
+        ("pop w topic=Orders", "Orders can be popped only where", "topic Orders"),
         ("broker b", "another part named 'b'", "a name of its own"),
     ],
 )

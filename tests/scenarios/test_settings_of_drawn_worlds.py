@@ -12,9 +12,15 @@ from mqlab.client.consumer.lite.lite_pull_consumer_config import LitePullConsume
 from mqlab.client.consumer.pull.pull_consumer_config import PullConsumerConfig
 from mqlab.client.consumer.push.push_consumer_config import PushConsumerConfig
 from mqlab.client.producer.producer_config import ProducerConfig
+from mqlab.client.v5.client_configuration import (
+    ProducerConfiguration,
+    PushConsumerConfiguration,
+    SimpleConsumerConfiguration,
+)
 from mqlab.protocol.topic_config import SubscriptionGroupConfig
+from mqlab.proxy.proxy_config import ProxyConfig
 from mqlab.scenarios.drawing import settings
-from mqlab.scenarios.drawing.left_out import OF_BROKERS, OF_CLIENTS
+from mqlab.scenarios.drawing.left_out import OF_BROKERS, OF_CLIENTS, OF_CLIENTS_5, OF_PROXIES
 from mqlab.scenarios.drawing.parts import OWN, SETTINGS
 from mqlab.scenarios.drawing.values import Legal, value_text
 from mqlab.store import MessageStoreConfig
@@ -28,6 +34,10 @@ TABLES: list[tuple[Table, LeftOut, tuple[type[Any], ...]]] = [
     (settings.PUSH, OF_CLIENTS, (PushConsumerConfig,)),
     (settings.LITE, OF_CLIENTS, (LitePullConsumerConfig,)),
     (settings.PULL, OF_CLIENTS, (PullConsumerConfig,)),
+    (settings.PROXY, OF_PROXIES, (ProxyConfig,)),
+    (settings.CLIENT_5, OF_CLIENTS_5, (ProducerConfiguration,)),
+    (settings.PUSH_5, OF_CLIENTS_5, (PushConsumerConfiguration,)),
+    (settings.SIMPLE_5, OF_CLIENTS_5, (SimpleConsumerConfiguration,)),
 ]
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.client import ConsumeFromWhere, MessageModel
 from mqlab.scenarios import lite_pull
+from mqlab.scenarios.drawing import loads5
 from mqlab.scenarios.drawing.acts import plan_acts
 from mqlab.scenarios.drawing.loads import (
     NUMBERS_APART,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 DEFAULTS: dict[str, Any] = {
     "topic": "Orders", "tags": "*", "members": 1, "moves": False, "refuse_one_in": 0, "slow_ms": 20,
     "queues": 4, "way": "sync", "messages": 20, "every_ms": 200, "size": 100, "delay_level": 0, "next_delay_ms": 200,
-    "debit_ms": 10,
+    "debit_ms": 10, "batch": 8,
 }  # fmt: skip
 """What a line means that does not say it."""
 JOINS_MS, STAYS_MS = (500, 8_000), (2_000, 15_000)
@@ -48,6 +49,9 @@ async def build_world(lab: Lab, world: World) -> None:
             lab.create_topic(part.name, _said(part)["queues"])
         elif part.kind == "group":
             lab.create_group(part.name, **part.settings())
+    for part in world:
+        if part.kind == "proxy":
+            lab.proxy(part.name, **part.settings())
     producers = 0
     members: dict[str, list[Any]] = {}
     for part in world:
@@ -59,6 +63,13 @@ async def build_world(lab: Lab, world: World) -> None:
             producers += 1
         elif part.kind in ("push", "orderly", "broadcasting", "pop"):
             members[part.name] = await _start_pushed(lab, part)
+        elif part.kind == "producer5":
+            await loads5.start_producer(lab, part.name, part.settings(), producers * NUMBERS_APART, _said(part))
+            producers += 1
+        elif part.kind in ("push5", "simple5"):
+            start = loads5.start_listening if part.kind == "push5" else loads5.start_receiving
+            for node in _nodes(part):
+                await start(lab, part.name, node, part.settings(), _said(part))
         elif part.kind == "lite":
             members[part.name] = await _start_lite(lab, part)
         elif part.kind == "schedule":

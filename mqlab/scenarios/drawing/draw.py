@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from mqlab.scenarios.drawing.parts import ACTS, DONE_TO, OWN, SETTINGS, TOPICS, Part, World
+from mqlab.scenarios.drawing.parts import ACTS, DONE_TO, OWN, SETTINGS, THROUGH_PROXIES, TOPICS, Part, World
 from mqlab.scenarios.drawing.values import TRUTHS, Legal, Value
 from mqlab.sim.choices import Choices
 
@@ -17,13 +17,15 @@ T = TypeVar("T")
 
 GROUPS = {
     "push": "workers", "orderly": "cooks", "broadcasting": "screens", "lite": "pollers", "schedule": "clerks",
-    "pop": "poppers",
+    "pop": "poppers", "push5": "listeners", "simple5": "auditors",
 }  # fmt: skip
 """The kinds of readers, and the name of a group of each."""
 BROKERS = ("broker-a", "broker-b", "broker-c")
 MADE = "Refunds"
 """The topic that is made while the world plays."""
 FIRST_ACT_MS, ACTS_MS = 2_000, 18_000
+PROXY_ONE_IN = 4
+"""A proxy costs as much as all the rest, so only one seed in so many may have one."""
 SETTING_ONE_IN = (0, 10, 10, 3)
 """How many of the settings a seed uses: none, few, few, many."""
 
@@ -51,6 +53,10 @@ class _Drawing:
                 parts.append(set_up)
         for name in [f"shop-{n + 1}" for n in range(self._one("producers", (1, 1, 2)))]:
             parts.append(self._client("producer", name, topics))
+        if any(reader.kind in THROUGH_PROXIES for reader in readers):
+            parts.append(self._part("proxy", "proxy-1"))
+            if self._choose("producer5", 2):
+                parts.append(self._client("producer5", "shop5-1", topics))
         if self._choose("transactions", 5) == 0:
             parts.append(self._client("transactions", "bank-1", topics))
         return (*parts, *readers, *self._acts((*parts, *readers)))
@@ -69,6 +75,8 @@ class _Drawing:
 
     def _readers(self, topics: Sequence[str]) -> list[Part]:
         kinds = [kind for kind in GROUPS if self._choose(f"kind {kind}", 2)] or ["push"]
+        if self._choose("proxies", PROXY_ONE_IN):
+            kinds = [kind for kind in kinds if kind not in THROUGH_PROXIES] or ["push"]
         wanted = [self._one(f"reader {n}", kinds) for n in range(self._one("readers", (1, 2, 2, 3)))]
         names = [f"{GROUPS[kind]}-{wanted[:place].count(kind) + 1}" for place, kind in enumerate(wanted)]
         return [self._client(kind, name, topics) for kind, name in zip(wanted, names, strict=True)]

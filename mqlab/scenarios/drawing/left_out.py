@@ -100,3 +100,44 @@ OF_CLIENTS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """ClientConfig, and what producers and consumers add to it; one in the table of a kind is left out of the others."""
 
+
+OF_PROXIES: dict[str, tuple[str, ...]] = {
+    WHO_IT_IS: (
+        "rocket_mq_cluster_name", "namesrv_addr", "grpc_server_port", "use_endpoint_port_from_request",
+    ),
+    A_PART_APART: (
+        "max_message_group_size", "max_delay_time_mills", "max_transaction_recovery_second", "use_delay_level",
+        "message_delay_level", "transaction_heartbeat_period_second", "transaction_heartbeat_batch_num",
+        "transaction_data_expire_scan_period_millis", "transaction_data_expire_millis", "transaction_data_max_num",
+        "grpc_transaction_thread_pool_nums", "grpc_transaction_thread_queue_capacity", "transaction_service_us",
+    ),
+    ANOTHER_WORLD: (
+        "max_message_size", "enable_message_body_empty_check", "max_user_property_size", "user_property_max_num",
+        "enable_topic_message_type_check",
+    ),
+    A_CONSTANT: (
+        "grpc_client_producer_backoff_initial_millis", "grpc_client_producer_backoff_max_millis",
+        "grpc_client_producer_backoff_multiplier", "topic_route_service_cache_expired_seconds",
+        "topic_config_cache_expired_seconds", "subscription_group_config_cache_expired_seconds",
+        "grpc_producer_thread_pool_nums", "grpc_producer_thread_queue_capacity", "grpc_consumer_thread_pool_nums",
+        "grpc_consumer_thread_queue_capacity", "grpc_route_thread_pool_nums", "grpc_route_thread_queue_capacity",
+        "grpc_client_manager_thread_pool_nums", "grpc_client_manager_thread_queue_capacity", "route_service_us",
+        "producer_service_us", "consumer_service_us", "client_manager_service_us",
+    ),
+    NOT_JUDGED: (
+        "default_invisible_time_mills", "min_invisible_time_mills_for_recv", "max_invisible_time_mills",
+        "grpc_client_consumer_min_long_polling_timeout_millis",
+        "grpc_client_consumer_max_long_polling_timeout_millis", "enable_proxy_auto_renew", "max_renew_retry_times",
+        "renew_thread_pool_nums", "renew_thread_pool_queue_capacity", "renew_ahead_time_millis",
+        "renew_max_time_millis", "renew_schedule_period_millis", "invisible_time_millis_when_clear",
+        "channel_expired_timeout",
+    ),
+}  # fmt: skip
+"""ProxyConfig."""
+
+OF_CLIENTS_5: dict[str, tuple[str, ...]] = {
+    WHO_IT_IS: ("endpoints", "topics"),
+    A_PART_APART: ("enable_fifo_consume_accelerator",),
+    A_CONSTANT: ("max_startup_attempts",),
+}
+"""The configurations of the 5.x clients."""

@@ -16,9 +16,11 @@ from mqlab.client import (
 )
 from mqlab.scenarios.numbered import (
     FAILURES,
+    KEY,
     LATER,
     SUCCESS,
     SendOne,
+    WrongBody,
     number_of,
     numbered_message,
     pause,
@@ -77,6 +79,22 @@ def _message(number: int, says: dict[str, Any]) -> Message:
     return message
 
 
+def look_at(message: MessageExt) -> None:
+    """Raise WrongBody for a message that is not the one which was sent.
+
+    Those that a producer has batched by itself have the keys of all of them (ProduceAccumulator), so it is the body
+    that says which one this is.
+    """
+    keys = (message.keys or "").split()
+    if len(keys) < 2:
+        number_of(message)
+        return
+    written = message.body.split(b" ", 3)[2:3]
+    key = b"".join(written).decode("ascii", "replace")
+    if key not in keys or message.body != numbered_message("", int(key.removeprefix(KEY)), len(message.body)).body:
+        raise WrongBody(message)
+
+
 def listener(consumer: DefaultMQPushConsumer, says: dict[str, Any]) -> Callable[..., Any]:
     """A listener that looks at the bodies, takes its time, and wants one message in `refuse_one_in` once more."""
 
@@ -84,7 +102,7 @@ def listener(consumer: DefaultMQPushConsumer, says: dict[str, Any]) -> Callable[
         messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
     ) -> ConsumeConcurrentlyStatus:
         for message in messages:
-            number_of(message)
+            look_at(message)
         await context.sleep(reading_time_ms(consumer, says["slow_ms"]))
         return LATER if _refuses(consumer, says) else SUCCESS
 
@@ -103,7 +121,7 @@ class InOrder(MessageListenerOrderly):
     ) -> ConsumeOrderlyStatus:
         """Read the messages, and say whether that went well."""
         for message in messages:
-            number_of(message)
+            look_at(message)
         await context.sleep(reading_time_ms(self._consumer, self._says["slow_ms"]))
         if _refuses(self._consumer, self._says):
             return ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
@@ -120,7 +138,7 @@ async def poll_all(consumer: DefaultLitePullConsumer) -> None:
     while consumer.is_running():
         try:
             for message in await consumer.poll(1_000):
-                number_of(message)
+                look_at(message)
                 await consumer.node.sleep(consumer.node.choose("work", MOST_WORK_MS))
             if not consumer.is_auto_commit:
                 await consumer.commit()
@@ -139,7 +157,7 @@ def pull_in_turns(service: MQPullConsumerScheduleService, says: dict[str, Any]) 
             offset = max(0, await consumer.fetch_consume_offset(queue, False))
             result = await consumer.pull(queue, "*", offset, PULLED_AT_ONCE)
             for message in result.msg_found_list:
-                number_of(message)
+                look_at(message)
             await consumer.update_consume_offset(queue, result.next_begin_offset)
         except FAILURES:
             # The next turn begins from the same offset.

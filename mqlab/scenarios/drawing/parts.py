@@ -61,6 +61,21 @@ OWN: dict[str, dict[str, Legal]] = {
         "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "moves": SWITCH,
         "next_delay_ms": number(1, 3_600_000, 200, 1_000),
     },
+    "proxy": {},
+    "producer5": {
+        "topic": Name(TOPICS),
+        "messages": number(1, 100_000, 10, 20),
+        "every_ms": number(0, 3_600_000, 20, 200, 500),
+        "size": number(30, 4 * 1024 * 1024, 30, 100),
+    },
+    "push5": {
+        "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
+        "slow_ms": number(1, 60_000, 20, 500, 3_000),
+    },
+    "simple5": {
+        "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "batch": number(1, 32, 1, 8),
+        "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
+    },
     "suspend": {"for_ms": number(1, 3_600_000, 500, 4_000, 20_000)},
     "seek": {},
     "scale": {"queues": number(1, 64, 5, 8)},
@@ -81,6 +96,10 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "transactions": settings.PRODUCER,
     "lite": settings.LITE,
     "schedule": settings.PULL,
+    "proxy": settings.PROXY,
+    "producer5": settings.CLIENT_5,
+    "push5": settings.PUSH_5,
+    "simple5": settings.SIMPLE_5,
     "suspend": {},
     "seek": {},
     "scale": {},
@@ -97,6 +116,8 @@ DONE_TO: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """The kinds of parts that an act can be done to, by the name of its line."""
 AT = re.compile(r"at (\d{1,9})ms: (.*)")
+THROUGH_PROXIES = ("producer5", "push5", "simple5")
+"""The clients that need a proxy."""
 NEEDED = ("name-server", "broker")
 """Without one of each there is no world."""
 
@@ -151,9 +172,11 @@ def _check(world: World) -> None:
         if part.kind != "group":
             names.add(part.name)
         topic = str(part.says.get("topic", TOPICS[0]))
-        if part.kind == "pop" and topic not in topics:
+        if part.kind in THROUGH_PROXIES and not any(other.kind == "proxy" for other in world):
+            raise _bad(place, part.text, f"a {part.kind} needs a proxy", "add a line: proxy proxy-1")
+        if part.kind in ("pop", *THROUGH_PROXIES) and topic not in topics:
             hint = f"add a line: topic {topic}"
-            raise _bad(place, part.text, f"a group can pop {topic} only where there is that topic", hint)
+            raise _bad(place, part.text, f"{topic} can be popped only where there is that topic", hint)
     for kind in NEEDED:
         if not any(part.kind == kind for part in world):
             raise LearnerError(f"a world without a {kind} is none", f"begin with a line like '{kind} {kind}-1'")

@@ -174,3 +174,26 @@ GROUP: dict[str, Legal] = {
     "retry_max_times": number(0, 16, 1, 3),
 }
 """SubscriptionGroupConfig."""
+
+PROXY: dict[str, Legal] = {
+    "grpc_client_producer_max_attempts": number(1, 100, 1, 5),
+    "grpc_client_consumer_long_polling_batch_size": number(1, 32, 1, 4),
+    "topic_route_service_cache_refresh_seconds": number(1, 3_600, 5),
+    "subscription_group_config_cache_refresh_seconds": number(1, 3_600, 5),
+    "topic_config_cache_refresh_seconds": number(1, 3_600, 5),
+}
+"""ProxyConfig."""
+
+CLIENT_5: dict[str, Legal] = {"request_timeout": number(1, HOUR_MS, 1_000, 10_000)}
+"""ClientConfiguration: what every 5.x client has."""
+
+PUSH_5: dict[str, Legal] = {
+    **CLIENT_5,
+    "max_cache_message_count": number(1, MOST, 1, 8),
+    "max_cache_message_size_in_bytes": number(1, GIB, 1_000),
+    "consumption_thread_count": number(1, 1_000, 1, 2),
+}
+"""PushConsumer of the 5.x client."""
+
+SIMPLE_5: dict[str, Legal] = {**CLIENT_5, "await_duration": number(1, HOUR_MS, 5_000, 10_000)}
+"""SimpleConsumer of the 5.x client."""
