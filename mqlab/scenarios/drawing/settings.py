@@ -29,7 +29,7 @@ BROKER: dict[str, Legal] = {
     "max_index_num": number(2, 20_000_000, 10, 400),
     "enable_consume_queue_ext": SWITCH,
     "max_transfer_count_on_message_in_memory": number(1, 1_000, 1, 4),
-    "max_transfer_bytes_on_message_in_memory": number(1, GIB, 300, 2_000),
+    "max_transfer_bytes_on_message_in_memory": number(1, GIB, 2_000, 8_000),
     "max_filter_message_size": number(20, 16_000 * 1_000, 20, 320),
     "default_topic_queue_nums": number(1, 64, 1, 2),
     "trace_topic_enable": SWITCH,
