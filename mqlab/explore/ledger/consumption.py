@@ -128,16 +128,14 @@ class ConsumptionBook:
         broker = self._names.broker_of(broker_name)
         msg_id = self._whole_id(broker, row, msg_id)
         delivery = (self._names.reader_of(group, row[NODE]), broker, queue_id, queue_offset, msg_id)
-        self.delivered[delivery] = max(tries, self.delivered.get(delivery, 0))
-        self._tries_of[(row[NODE], *delivery[1:])] = tries
-        if not tries:
-            self._untried.add(delivery)
+        batch: list[Delivery] = []
         if count > 1:
             batch = self._batches[row[NODE], delivery] = self._behind_the_first(delivery, group, topic, count, tries)
-            self._untried.update(batch if not tries else ())
-            for one in batch:
-                self.delivered[one] = max(tries, self.delivered.get(one, 0))
-                self._tries_of[(row[NODE], *one[1:])] = tries
+        for one in (delivery, *batch):
+            self.delivered[one] = max(tries, self.delivered.get(one, 0))
+            self._tries_of[(row[NODE], *one[1:])] = tries
+            if not tries:
+                self._untried.add(one)
         stale = self._stores.taken_through(Place(broker, topic, queue_id, queue_offset), msg_id)
         if stale is not None:
             passed = self._misled.setdefault((delivery[0], broker, topic, queue_id), {})
