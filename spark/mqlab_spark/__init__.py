@@ -20,7 +20,7 @@ from mqlab.data_sets.named_worlds import world_of
 from mqlab_spark.build import build
 from mqlab_spark.opening import open_at
 from mqlab_spark.reading import tables_at
-from mqlab_spark.schema import of_kind, trace_schema
+from mqlab_spark.schema import of_kind, trace_schema, world_id
 from mqlab_spark.session import session
 from mqlab_spark.store_source import read_store
 from mqlab_spark.traces import read_trace
@@ -35,6 +35,7 @@ __all__ = [
     "session",
     "tables_at",
     "trace_schema",
+    "world_id",
     "world_of",
     "worlds",
     "worlds_of",

@@ -20,9 +20,9 @@ from mqlab.data_sets import CARD, LATE, LOST, TWICE
 from mqlab.data_sets.named_worlds import world_of
 from mqlab.data_sets.recipe import seal
 from mqlab_spark.planting import ACKNOWLEDGED_ONLY, CLOCK, CONSUMED_ONLY, NAME, NOT_HANDED_OUT, TOO_EARLY, WRONG_GROUP
-from mqlab_spark.schema import WORLD
+from mqlab_spark.schema import WORLD, WORLD_NAME
 from mqlab_spark.storage import folder
-from mqlab_spark.tables import ALL, EVENTS
+from mqlab_spark.tables import ALL, EVENTS, TRACES
 from mqlab_spark.tables.gold.audit import NEVER_STORED
 
 NEEDED = ("messages", "deliveries", "requests", "audit", "clocks", "order_violations", "anomalies")
@@ -97,9 +97,17 @@ def _without_consequences(whats: str) -> Column:
     return F.when(F.array_contains(whats, WRONG_GROUP), handed_out).otherwise(F.col(whats))
 
 
+def _with_names(tables: Mapping[str, DataFrame], rows: DataFrame) -> DataFrame:
+    """The rows with their worlds by name: those of a build have numbers, of which its table of traces has the names."""
+    if TRACES not in tables:
+        return rows
+    names = tables[TRACES].select(WORLD, WORLD_NAME)
+    return rows.join(names, WORLD).withColumn(WORLD, F.col(WORLD_NAME)).drop(WORLD_NAME)
+
+
 def answers(tables: Mapping[str, DataFrame], kinds: Iterable[str] = (LOST, TWICE, LATE)) -> list[Answer]:
     """What was found, of these kinds, as answers to the sealed list of a data set."""
-    rows = found(tables).where(F.col("what").isin(*kinds)).collect()
+    rows = _with_names(tables, found(tables).where(F.col("what").isin(*kinds))).collect()
     return [(int(world_of(row[WORLD]).seed), row["what"], row["group"], row["msg_id"]) for row in rows]
 
 
@@ -115,7 +123,8 @@ def verdicts(tables: Mapping[str, DataFrame], directory: str | Path) -> tuple[li
     card = json.loads(seen.data) if seen else {}
     if not card.get("sealed"):
         return None
-    rows = [(row[WORLD], (row["what"], row["group"], row["msg_id"])) for row in found(tables).collect()]
+    told = _with_names(tables, found(tables)).collect()
+    rows = [(row[WORLD], (row["what"], row["group"], row["msg_id"])) for row in told]
     if card["name"] == NAME:
         kinds, before = card["sealed_by_kind"], card["before"]
         given = {seal(NAME, world, [thing])[0] for world, thing in rows}
@@ -123,8 +132,8 @@ def verdicts(tables: Mapping[str, DataFrame], directory: str | Path) -> tuple[li
     else:
         kinds = {SEALED: card["sealed"]}
         given = new = {_by_seed(card["name"], world, thing) for world, thing in rows if thing[0] in card["seals"]}
-    told = [Verdict(kind, len(given & set(texts)), len(set(texts) - given)) for kind, texts in kinds.items()]
-    return told, len(new - set(card["sealed"]))
+    counted = [Verdict(kind, len(given & set(texts)), len(set(texts) - given)) for kind, texts in kinds.items()]
+    return counted, len(new - set(card["sealed"]))
 
 
 def _may_be_of(before: Mapping[str, Any], world: str, thing: tuple[str, str, str]) -> bool:

@@ -46,11 +46,11 @@ Work = dict[str, Any]
 
 
 class Source(NamedTuple):
-    """A trace to be read: its path below the directory of all, its bytes, and the name of its world."""
+    """A trace to be read: its path below the directory of all, its bytes, and the number of its world."""
 
     file: str
     bytes: int
-    world: str
+    world: int
 
 
 class Taken(NamedTuple):
@@ -140,12 +140,12 @@ def _write_group(reading: Folder, where_to: str, path: str, work: Work) -> Work:
             parts.abandon()
 
 
-def _copy(reading: Folder, file: str, world: str, parts: _Parts) -> int:
+def _copy(reading: Folder, file: str, world: int, parts: _Parts) -> int:
     rows = 0
     for batch in read_events(reading, file):
         rows += len(batch.order["slice"])
         for kind, table in batch.tables.items():
-            parts.add(kind, table.add_column(0, WORLD, pa.repeat(pa.scalar(world, pa.string()), table.num_rows)))
+            parts.add(kind, table.add_column(0, WORLD, pa.repeat(pa.scalar(world, pa.int64()), table.num_rows)))
     return rows
 
 
@@ -215,7 +215,7 @@ class _Part:
         self._files = files
         self._path = f"{directory}/{name}"
         self._hidden = f"{directory}/_{name}.{_task()}-{next(_attempts)}.unfinished"
-        self._schema = pa.schema([(WORLD, pa.string()), *kind_schema(kind)])
+        self._schema = pa.schema([(WORLD, pa.int64()), *kind_schema(kind)])
         self._stream = files.open_output_stream(self._hidden)
         self._writer = parquet.ParquetWriter(
             self._stream, self._schema, compression="zstd", compression_level=COMPRESSION_LEVEL,

@@ -31,10 +31,10 @@ from mqlab_spark.code_keys import code_key
 from mqlab_spark.contract import read_header
 from mqlab_spark.place import CATALOGUE, TABLES_VERSION, Place, saying_no_room
 from mqlab_spark.reading import events_at, table_at
-from mqlab_spark.schema import WORLD, trace_schema
+from mqlab_spark.schema import WORLD, trace_schema, world_id
 from mqlab_spark.storage import File, Folder
 from mqlab_spark.tables import ALL, BRONZE, EVENTS, GOLD, SILVER, TRACES, Table
-from mqlab_spark.tables.table import TEXT, TRACE_COLUMNS
+from mqlab_spark.tables.table import TEXT, TRACE_COLUMNS, WHOLE
 from mqlab_spark.traces import READERS, listed, row_of
 
 LAYERS = (BRONZE, SILVER, GOLD)
@@ -265,7 +265,7 @@ class _Making:
         states = "".join(f"{file}|{self.files[file]['state']}\n" for file in files)
         batch = hashlib.blake2b(f"{self.reader}\n{states}".encode(), digest_size=8).hexdigest()
         path = self._free_path(BRONZE, EVENTS, batch)
-        sources = [Source(file, self.found[file].size, world_name(file, self.files[file]["header"])) for file in files]
+        sources = [Source(file, self.found[file].size, world_id(self._name(file))) for file in files]
         with saying_no_room(f"the table {EVENTS!r} cannot be written to {self.place.where}"):
             taken = write_events(self.spark, self.reading, sources, self.place, path)
         for file, reason in taken.aside.items():
@@ -282,10 +282,12 @@ class _Making:
         self._write_catalogue()
 
     def _write_traces(self, batch: str) -> None:
-        rows = [row_of(file, world_name(file, self.files[file]["header"]), self.files[file]["header"])
-                for file in self._members[batch]]  # fmt: skip
+        rows = [row_of(file, self._name(file), self.files[file]["header"]) for file in self._members[batch]]
         path = self._free_path(BRONZE, TRACES, batch)
-        columns = {name: pa.array([row[name] for row in rows], pa.string()) for name in TRACE_COLUMNS}
+        kinds = {WHOLE: pa.int64(), TEXT: pa.string()}
+        columns = {
+            name: pa.array([row[name] for row in rows], kinds[column.type]) for name, column in TRACE_COLUMNS.items()
+        }
         self.place.files.create_dir(f"{self.place.root}/{path}", recursive=True)
         with (
             saying_no_room(f"the table {TRACES!r} cannot be written to {self.place.where}"),
@@ -293,6 +295,9 @@ class _Making:
         ):
             parquet.write_table(pa.table(columns), stream, compression="zstd", store_schema=False)
         self._note(TRACES, batch, path, len(rows), self.reader)
+
+    def _name(self, file: str) -> str:
+        return world_name(file, self.files[file]["header"])
 
     # -- tables --------------------------------------------------------------------------------------------------------
 
@@ -398,14 +403,16 @@ def world_name(file: str, header: Mapping[str, Any]) -> str:
 
 
 def _twins(files: Mapping[str, Made]) -> dict[str, str]:
-    """Which files cannot come in beside others, and why: copies, and those of one world with other events.
+    """Which files cannot come in beside others, and why: copies, those of one world with other events, and those of a
+    world whose name has the number of another one's.
 
-    Of copies the one stays that is in a batch, else the first by name. Of different events that are said to be one
-    world's, nobody knows which are.
+    Of copies, and of worlds with one number, the one stays that is in a batch, else the first by name. Of different
+    events that are said to be one world's, nobody knows which are.
     """
     reasons: dict[str, str] = {}
     first_of: dict[str, str] = {}
-    for file in sorted(files, key=lambda file: (not files[file]["batch"], file)):
+    in_turn = sorted(files, key=lambda file: (not files[file]["batch"], file))
+    for file in in_turn:
         first = first_of.setdefault(files[file]["fingerprint"], file)
         if first != file:
             reasons[file] = f"it has the same events as {first}: it is a copy, or the same world recorded twice"
@@ -416,6 +423,15 @@ def _twins(files: Mapping[str, Made]) -> dict[str, str]:
         for file in several if len(several) > 1 else ():
             other = next(each for each in several if each != file)
             reasons[file] = f"it is said to be of the world {name!r}, as {other} is, and their events are not the same"
+    names: dict[int, str] = {}
+    for file in in_turn:
+        name = world_name(file, files[file]["header"])
+        known = names.setdefault(world_id(name), name) if file not in reasons else name
+        if known != name:
+            reasons[file] = (
+                f"its world {name!r} has the number of the world {known!r}, {world_id(name)}, so tables could not tell "
+                "them apart: build it at another place, or record it under another name"
+            )
     return reasons
 
 
@@ -437,7 +453,7 @@ def _rows(place: Place, path: str) -> int:
 def types_of(name: str) -> dict[str, str]:
     """The columns of a table and their types, in Spark's words."""
     if name == EVENTS:
-        return {WORLD: TEXT, **{field.name: field.dataType.simpleString() for field in trace_schema()}}
+        return {WORLD: WHOLE, **{field.name: field.dataType.simpleString() for field in trace_schema()}}
     columns = TRACE_COLUMNS if name == TRACES else next(table.columns for table in ALL if table.name == name)
     return {column: told.type for column, told in columns.items()}
 

@@ -9,9 +9,9 @@ from mqlab.data_sets.named_worlds import TRACE_HASH, played_world, world_of
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
 from mqlab.trace.record import Record
-from mqlab_spark.reading import hashes_in_tables
-from mqlab_spark.schema import WORLD
-from mqlab_spark.traces import hashes_read
+from mqlab_spark.reading import hashes_in_tables, name_in_tables
+from mqlab_spark.schema import WORLD, WORLD_NAME, world_id
+from mqlab_spark.traces import hashes_read, name_read
 
 if TYPE_CHECKING:
     from mqlab_widgets import Stepper
@@ -29,18 +29,17 @@ NOT_OF_AN_EVENT = (WORLD, "seq", "ts_us", TRACE_HASH)
 def open_at(row: Any, boards: Sequence[type[Board]] = (), *, at: str | None = None) -> Stepper:
     """The live view of the world that a row is from, standing at the event that the row tells of.
 
-    `row` is a row of a Spark or pandas DataFrame, or a dict. Its `world` is played anew. The event is the `seq`-th of
-    the world (from 0) or that at `ts_us`; of a row with several times, the first of its columns that end in `_us` and
-    are not null, or the one that `at` names; of one with only a `second`, its end. Of several events at that time it is
-    the one that agrees with most of the row. The message that the row is of is followed.
+    `row` is a row of a Spark or pandas DataFrame, or a dict. Its `world` is played anew: a name, or the number that
+    tables have, where these were opened in this process or the row has the world's `name`, too. The event is the
+    `seq`-th of the world (from 0) or that at `ts_us`; of a row with several times, the first of its columns that end in
+    `_us` and are not null, or the one that `at` names; of one with only a `second`, its end. Of several events at that
+    time it is the one that agrees with most of the row. The message that the row is of is followed.
 
     LearnerError when the row does not say of which world or when it is, when nothing leads back to that world, and when
     the world does not come out as it was recorded (the trace hash that is known of it is compared).
     """
     fields = _fields(row)
-    name = fields.get(WORLD)
-    if not isinstance(name, str) or not name:
-        raise LearnerError("this row does not say of which world it is", f"keep the column {WORLD!r} in the table")
+    name = _name(fields)
     seq, at_us = _when(fields, at)
     try:
         spec = world_of(name)
@@ -69,6 +68,23 @@ def _fields(row: Any) -> dict[str, Any]:
         for key, value in plain.items()
         if value is not None and value == value
     }
+
+
+def _name(fields: Mapping[str, Any]) -> str:
+    """The name of a row's world."""
+    world = fields.get(WORLD)
+    if isinstance(world, str) and world:
+        return world
+    if type(world) is not int:
+        raise LearnerError("this row does not say of which world it is", f"keep the column {WORLD!r} in the table")
+    told = fields.get(WORLD_NAME)
+    name = told if isinstance(told, str) and world_id(told) == world else name_in_tables(world) or name_read(world)
+    if name is None:
+        raise LearnerError(
+            f"nothing here tells the name of the world with the number {world}",
+            f"open its tables with tables_at, or join the column {WORLD_NAME!r} of their table `worlds`",
+        )
+    return name
 
 
 def _when(fields: Mapping[str, Any], at: str | None) -> tuple[int | None, int | None]:

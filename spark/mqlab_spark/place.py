@@ -26,7 +26,7 @@ from mqlab_spark.storage import ANY, ChangedError, folder
 
 CATALOGUE = "catalogue.json"
 BUILDERS = "_builders"
-TABLES_VERSION = 2
+TABLES_VERSION = 3
 """Rises when a table can no longer be read as it was: a column renamed, removed or given another type."""
 
 

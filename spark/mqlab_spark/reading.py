@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pyarrow import dataset
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import DataType, LongType, StructField, StructType
 
+from mqlab.data_sets.named_worlds import TRACE_HASH
 from mqlab.errors import LearnerError
 from mqlab_spark.place import Place
-from mqlab_spark.schema import WORLD, nullable, trace_schema
+from mqlab_spark.schema import WORLD, WORLD_NAME, nullable, trace_schema, world_id
 from mqlab_spark.tables import ALL, EVENTS, TRACES
 
 EVENTS_AT = "bronze/events"
@@ -52,11 +53,12 @@ def tables_at(spark: SparkSession, where: str | Path) -> dict[str, DataFrame]:
 
 
 def events_at(spark: SparkSession, place: Place, paths: Sequence[str]) -> DataFrame:
-    """The events that lie in these directories of a place: `world`, then the columns of all kinds, null where missing.
+    """The events that lie in these directories of a place: the number of their `world`, then the columns of all kinds,
+    null where missing.
 
     What asks for one kind reads that kind's files alone.
     """
-    schema = nullable(trace_schema()).add(WORLD, "string")
+    schema = nullable(trace_schema()).add(WORLD, LongType())
     read = spark.read.schema(schema).option("basePath", place.address(EVENTS_AT))
     return read.parquet(*map(place.address, paths)).select(WORLD, *trace_schema().names)
 
@@ -67,13 +69,22 @@ def table_at(spark: SparkSession, place: Place, paths: Sequence[str], types: Map
     return spark.read.schema(schema).parquet(*map(place.address, paths))
 
 
-def hashes_in_tables(world: str) -> set[str]:
-    """The trace hashes that the tables which were opened in this process say of a world."""
-    found: set[str] = set()
+def hashes_in_tables(name: str) -> set[str]:
+    """The trace hashes that the tables which were opened in this process say of the world of this name."""
+    return {trace_hash for known, trace_hash in _told_of(world_id(name)) if known == name and trace_hash is not None}
+
+
+def name_in_tables(number: int) -> str | None:
+    """The name that the tables which were opened in this process say of the world with this number."""
+    return next((name for name, _ in _told_of(number)), None)
+
+
+def _told_of(number: int) -> Iterator[tuple[str, str | None]]:
+    """Name and trace hash of the world with this number, as each table of traces that was opened here has them."""
     for where in sorted(_opened):
         place = Place(where)
         entry = place.entries().get(TRACES)
         for path in () if entry is None else entry.paths:
             told = dataset.dataset(f"{place.root}/{path}", filesystem=place.files, format="parquet", partitioning=None)
-            found.update(told.to_table(["trace_hash"], filter=dataset.field(WORLD) == world)["trace_hash"].to_pylist())
-    return found - {None}
+            rows = told.to_table([WORLD_NAME, TRACE_HASH], filter=dataset.field(WORLD) == number)
+            yield from zip(rows[WORLD_NAME].to_pylist(), rows[TRACE_HASH].to_pylist(), strict=True)

@@ -19,7 +19,7 @@ from mqlab.data_sets.named_worlds import NAME, TRACE_HASH
 from mqlab.errors import LearnerError
 from mqlab.trace.recorded import check_whole, read_header
 from mqlab_spark import contract
-from mqlab_spark.schema import WORLD, trace_schema
+from mqlab_spark.schema import WORLD, WORLD_NAME, trace_schema, world_id
 from mqlab_spark.storage import File, Folder, files_at
 
 PATH = "_path"
@@ -31,6 +31,7 @@ WITHOUT = "^(?:file:/*(?=/)|hdfs://[^/]*|s3a://)"
 """What an address of Spark's begins with before the path that a file has in its store."""
 
 _hashes: dict[str, set[str]] = {}
+"""The worlds of files that were opened in this process, by their names, with the trace hashes that the files say."""
 
 
 class TraceFile(NamedTuple):
@@ -110,11 +111,12 @@ def trace_files(there: Folder, headers: Mapping[str, Mapping[str, Any]]) -> list
     return found
 
 
-def row_of(file: str, world: str, header: Mapping[str, Any]) -> dict[str, str | None]:
-    """The row of a trace in the table of traces: what its header says of its world."""
+def row_of(file: str, name: str, header: Mapping[str, Any]) -> dict[str, str | int | None]:
+    """The row of a trace in the table of traces: what its header says of its world, which has that name."""
     told = header["metadata"]
     return {
-        WORLD: world,
+        WORLD: world_id(name),
+        WORLD_NAME: name,
         "file": file,
         "scenario": told.get("scenario"),
         "seed": str(told["seed"]) if "seed" in told else None,
@@ -126,13 +128,19 @@ def row_of(file: str, world: str, header: Mapping[str, Any]) -> dict[str, str | 
 
 def _remember(files: Iterable[TraceFile]) -> None:
     for each in files:
+        known = _hashes.setdefault(each.world, set())
         if each.trace_hash is not None:
-            _hashes.setdefault(each.world, set()).add(each.trace_hash)
+            known.add(each.trace_hash)
 
 
 def hashes_read(world: str) -> set[str]:
     """The trace hashes that files which were opened in this process say of a world."""
     return set(_hashes.get(world, ()))
+
+
+def name_read(number: int) -> str | None:
+    """The name of the world with this number, if it is of a file that was opened in this process."""
+    return next((name for name in _hashes if world_id(name) == number), None)
 
 
 def with_worlds(spark: SparkSession, there: Folder, frame: DataFrame, files: Sequence[TraceFile]) -> DataFrame:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from mqlab.errors import LearnerError
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
-from mqlab_spark import bronze, tables_at
+from mqlab_spark import bronze, tables_at, world_id
 from mqlab_spark.build import build
 from mqlab_spark.place import TABLES_VERSION, Place
 
@@ -170,7 +170,8 @@ def test_what_is_not_whole_and_true_is_set_aside_whatever_it_is(
     assert set(reasons) == set(words)
     assert {file for file, reason in reasons.items() if words[file] not in reason} == set()
     assert not [reason for reason in reasons.values() if str(traces) in reason], "files are named as in the table"
-    assert [row["world"] for row in tables_at(spark, tmp_path / "out")["events"].collect()] == ["a.parquet"]
+    events = tables_at(spark, tmp_path / "out")["events"].collect()
+    assert [row["world"] for row in events] == [world_id("a.parquet")]
     with pytest.raises(LearnerError, match=r"not every trace is whole and true: copy\.parquet: .* and 6 others"):
         built(spark, traces, tmp_path / "strict", strict=True)
 
@@ -185,7 +186,7 @@ def test_a_new_trace_costs_its_own_share_and_a_changed_one_is_read_again(
         return {name: set(entry.paths) for name, entry in built(spark, traces, out).entries().items()}
 
     def worlds_there() -> list[str]:
-        return sorted(row["world"] for row in tables_at(spark, out)["worlds"].collect())
+        return sorted(row["name"] for row in tables_at(spark, out)["worlds"].collect())
 
     first = paths()
     with ParquetRecorder(traces / "b.parquet") as recorder:
@@ -240,7 +241,7 @@ def test_only_what_is_asked_is_built_with_what_it_is_made_from_and_what_is_there
         recorder((4, *STORED[1:]))
     found = tables_at(spark, built(spark, traces, out).where)
     assert found.keys() == {"events", "traces", "holds", "hold_outcomes", "worlds"}
-    assert sorted(row["world"] for row in found["worlds"].collect()) == ["a.parquet", "b.parquet"]
+    assert sorted(row["name"] for row in found["worlds"].collect()) == ["a.parquet", "b.parquet"]
     catalogue = Place(out).read()
     Place(out).write({**catalogue, "reader": "old"})
     again = built(spark, traces, out).entries()
@@ -262,5 +263,6 @@ def test_many_groups_of_files_make_one_file_of_a_small_kind_and_many_batches_bec
     assert [len(entry.paths) for entry in place.entries().values()] == [1] * len(NEW)
     parts = [path.relative_to(out / place.entries()["events"].paths[0]) for path in out.rglob("kind=*/*")]
     assert [part.as_posix() for part in parts] == ["kind=MessageStored/part-all.parquet"]
-    stored = tables_at(spark, out)["events"].select("world", "slice").orderBy("world").collect()
+    tables = tables_at(spark, out)
+    stored = tables["events"].join(tables["traces"], "world").select("name", "slice").orderBy("name").collect()
     assert [tuple(row) for row in stored] == [("a.parquet", 3), ("b.parquet", 0), ("c.parquet", 1)]

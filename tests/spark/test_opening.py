@@ -12,7 +12,7 @@ from mqlab.data_sets.named_worlds import WorldSpec, world_of
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
 from mqlab.trace.recorder import ParquetRecorder
-from mqlab_spark import build, open_at, read_trace, tables_at, worlds
+from mqlab_spark import build, open_at, read_trace, tables_at, world_id, worlds
 
 SPEC = WorldSpec("steady-load", 7, {"messages": 3}, 2.0, ("freeze", "delay"), 1.0)
 
@@ -72,7 +72,9 @@ def test_rows_of_all_kinds_of_tables_open(spark: SparkSession, traces: Path, tmp
     tables = tables_at(spark, build(spark, traces / "a", tmp_path).where)
     told = tables["worlds"].first()
     assert told is not None
-    assert (told["world"], told["file"], told["trace_hash"]) == (SPEC.name, "x.parquet", lab.trace_hash())
+    assert (told["world"], told["name"], told["file"], told["trace_hash"]) == (
+        world_id(SPEC.name), SPEC.name, "x.parquet", lab.trace_hash(),
+    )  # fmt: skip
     message = tables["messages"].orderBy("sent_us").toPandas().iloc[0]
     assert open_at(message).session.cursor.event().kind == "SendAttempted"
     assert open_at(message, at="stored_us").session.cursor.event().kind == "MessageStored"
@@ -88,6 +90,20 @@ def test_a_world_that_spark_played_opens_too(spark: SparkSession) -> None:
     row = worlds(spark, "steady-load", "3", seconds=1, messages=2).where("kind = 'SendSucceeded'").first()
     assert row is not None
     assert open_at(row).session.cursor.event().kind == "SendSucceeded"
+
+
+def test_a_row_with_number_and_name_of_its_world_opens(spark: SparkSession, tmp_path: Path) -> None:
+    spec = SPEC._replace(seed=11)
+    number = world_id(spec.name)
+    assert open_at({"world": number, "name": spec.name, "seq": 4}).session.lab.history.cursor == 5
+    with pytest.raises(LearnerError, match=f"the number {number}"):
+        open_at({"world": number, "seq": 4})
+    record(spec.play(), tmp_path / "a.parquet", spec.header(spec.play()))
+    read_trace(spark, tmp_path)
+    assert open_at({"world": float(number), "seq": 4}).session.lab.history.cursor == 5, "the trace was opened here"
+    row = spark.sql(f"SELECT CAST(conv(left(sha2('{spec.name}', 256), 13), 16, 10) AS BIGINT) AS world").first()
+    assert row is not None
+    assert row["world"] == number
 
 
 def test_a_world_that_comes_out_differently_is_refused(spark: SparkSession, tmp_path: Path, lab: Lab) -> None:
@@ -108,6 +124,8 @@ def test_a_world_that_comes_out_differently_is_refused(spark: SparkSession, tmp_
         ({"world": SPEC.name}, "does not say when"),
         ({"world": "night/a.parquet", "ts_us": 1}, "nothing leads back to the world 'night/a.parquet'"),
         ({"world": "it's", "ts_us": 1}, "nothing leads back"),
+        ({"world": 7, "ts_us": 1}, "nothing here tells the name of the world with the number 7"),
+        ({"world": 7, "name": SPEC.name, "ts_us": 1}, "nothing here tells the name of the world with the number 7"),
         ({"world": SPEC.name, "ts_us": 10**9}, "ends at"),
         ({"world": SPEC.name, "seq": 10**6}, "and no event 1000000"),
         (7, "is no row"),

@@ -16,8 +16,9 @@ from mqlab.errors import LearnerError
 from mqlab.trace.recorded import check_whole, read_parquet
 from mqlab.trace.recorder import ParquetRecorder
 from mqlab_spark.__main__ import main
-from mqlab_spark.auditing import Verdict, verdicts
+from mqlab_spark.auditing import Verdict, answers, verdicts
 from mqlab_spark.planting import A_CLOCK, KINDS, NAME, plant
+from mqlab_spark.schema import world_id
 
 WORLDS = (
     WorldSpec("steady-load", 1, {"messages": 60}), WorldSpec("held-pulls", 2), WorldSpec("sql-filters", 3),
@@ -67,6 +68,14 @@ def test_what_a_data_set_had_or_has_not_counted_is_none_of_the_others(spark: Spa
         "audit": spark.createDataFrame(there, audit).withColumns(named),
         "order_violations": spark.createDataFrame([("late",), ("planted",)], "msg_id string").withColumns(named),
     }
+    number = F.lit(world_id(world))
+    of_build = {name: table.withColumn("world", number) for name, table in tables.items()} | {
+        "traces": spark.createDataFrame([(world,)], "name string").withColumn("world", number)
+    }
+    assert sorted(answers(of_build)) == sorted(answers(tables)) == [
+        (3, "late", "G", "late"), (3, "late", "G", "planted"), (3, "lost", "G", "lost"), (3, "lost", "G", "odd"),
+        (3, "twice", "G", "twice"),
+    ]  # fmt: skip
     planted = seal(NAME, world, [("late", "G", "planted")])
     of_before = seal("twice", 3, [("lost", "G", "lost"), ("twice", "G", "twice")])
     card = {"name": NAME, "sealed_by_kind": {"late": planted}, "sealed": planted}
@@ -76,7 +85,7 @@ def test_what_a_data_set_had_or_has_not_counted_is_none_of_the_others(spark: Spa
         ({"name": "twice", "seals": ["lost", "twice", "late"], "sealed": of_before}, 2),
     ):
         (tmp_path / CARD).write_text(json.dumps({**card, "before": before}))
-        assert verdicts(tables, tmp_path) == ([Verdict("late", 1, 0)], others)
+        assert verdicts(tables, tmp_path) == verdicts(of_build, tmp_path) == ([Verdict("late", 1, 0)], others)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ COMMIT, ROLLBACK = "COMMIT_MESSAGE", "ROLLBACK_MESSAGE"
 ACCIDENTS = ("crash", "freeze", "partition", "power_off")
 
 Worlds = Mapping[str, Lab]
-"""The name of each world, as tables have it, and its lab."""
+"""The name of each world, as a trace has it, and its lab."""
 
 
 def played(scenario: str, seeds: Iterable[int], *faults: str, settle_s: float = 60, **parameters: Any) -> Worlds:
@@ -32,7 +32,7 @@ def played(scenario: str, seeds: Iterable[int], *faults: str, settle_s: float = 
 
 
 def recorded(spark: SparkSession, directory: Path, worlds: Worlds) -> DataFrame:
-    """The events of all these worlds, as a build reads them."""
+    """The events of all these worlds, read from their traces."""
     record_all(directory, worlds)
     return read_trace(spark, directory)
 

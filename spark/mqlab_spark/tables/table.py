@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 from pyspark.sql.types import DataType, StructField, StructType
 
 from mqlab.errors import LearnerError
+from mqlab_spark.schema import WORLD
 
 Tables = Mapping[str, DataFrame]
 """The tables that exist already, by name; "events" is the trace itself."""
@@ -36,7 +37,7 @@ class Table(NamedTuple):
 
     `query` is a pure function of the tables in `made_from` and of those in `besides` that exist; what it gives must
     have just the columns that are declared. `more` are queries of further rows: one plan of all costs Spark more than
-    one of each.
+    one of each. Made of a trace as it was recorded, and not of a build's events, it has its worlds by their names.
     """
 
     name: str
@@ -66,6 +67,8 @@ class Table(NamedTuple):
     def _checked(self, made: DataFrame) -> DataFrame:
         given = {field.name: field.dataType.simpleString() for field in made.schema}
         wanted = {field.name: field.dataType.simpleString() for field in self.schema}
+        if given.get(WORLD) == TEXT:
+            wanted[WORLD] = TEXT
         if given != wanted:
             odd = next(name for name in {**wanted, **given} if given.get(name) != wanted.get(name))
             raise LearnerError(
@@ -90,8 +93,11 @@ def ms(us: str) -> Expression:
     return F.round(F.col(us) / 1_000, 3)
 
 
+WHICH_WORLD = (WHOLE, "which world: its number, of which `worlds` has the name")
+
 TRACE_COLUMNS = shared(
-    world=(TEXT, "which world: what `mqlab trace` is told to play it, or the file, where that does not say it"),
+    world=(WHOLE, "which world: the number of its name, `mqlab_spark.world_id(name)`"),
+    name=(TEXT, "the world's name: what `mqlab trace` is told to play it, or the file, where that does not say it"),
     file=(TEXT, "the trace, below the directory that all traces have in common"),
     scenario=(TEXT, "which scenario it is of; null: the file does not say it"),
     seed=(TEXT, "the world's seed"),

@@ -16,7 +16,7 @@ from mqlab_spark.tables.copies import torn_away
 from mqlab_spark.tables.gold.audit import CUT_OFF, NEVER_STORED
 from mqlab_spark.tables.gold.orphans import calls_without_a_delivery, given, strangers
 from mqlab_spark.tables.half_messages import half_messages
-from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 MEANINGS = {
     "lost write": "acknowledged, never given to the group, and it never will be: no copy is left, or none ever was, or "
@@ -51,7 +51,7 @@ CLOCK_IS_BEHIND = "the clock of who got it is %d us behind the broker's"
 OF_ITS_COMMIT = "what was sent before is of a transaction, and has the place of its commit"
 
 COLUMNS = shared(
-    world=(TEXT, "which world"),
+    world=WHICH_WORLD,
     anomaly=(TEXT, "its name, of " + ", ".join(MEANINGS)),
     jepsen=(TEXT, "Jepsen's name for it; null: it has none"),
     group=(TEXT, "the consumer group that saw it; null: a producer did"),

@@ -18,7 +18,7 @@ from mqlab_spark.tables.subscriptions import (
     held_back,
     wishes,
 )
-from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 CONSUMED, DEAD, IN_RETRY, WAITING, FILTERED, LOST = "consumed", "dead", "in retry", "waiting", "filtered", "LOST"
 ROLLED_BACK, PUT_ASIDE, HALF, ON_SLAVE, PULLED = "rolled back", "put aside", "half", "on a slave", "pulled"
@@ -192,7 +192,7 @@ AUDIT = Table(
     GOLD,
     "Where is every acknowledged message: consumed, waiting, in retry, dead, filtered, not committed, or LOST?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         group=(TEXT, "a group that subscribed to the topic"),
         topic=(TEXT, "the topic"),
         msg_id=(TEXT, "the message's unique key"),

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD, of_kind
-from mqlab_spark.tables.table import EVENTS, GOLD, NUMBER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, GOLD, NUMBER, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 MINUTE_US = 60_000_000
 WHOSE = [WORLD, "broker", "group"]
@@ -65,7 +65,7 @@ CHECK_BACKS = Table(
     GOLD,
     "How many transactions are open minute by minute, how old is the oldest, and how often do brokers ask?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         broker=(TEXT, "the broker's machine"),
         group=(TEXT, "the producer group"),
         minute=(WHOLE, "which minute of the world, from 0"),

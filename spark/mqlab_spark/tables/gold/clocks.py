@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.table import GOLD, TEXT, TRUTH, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import GOLD, TEXT, TRUTH, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 PAIR = [WORLD, "node", "other"]
 
@@ -97,7 +97,7 @@ CLOCKS = Table(
     GOLD,
     "Which machines' clocks disagree, by how much, and how sure is that?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         node=(TEXT, "a machine"),
         other=(TEXT, "another one; of the two names it is the later one in the alphabet"),
         offset_us=(WHOLE, "how far the other's clock is ahead, us: half of what both ways of a request seem to differ"),

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.table import EVENTS, GOLD, NUMBER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, GOLD, NUMBER, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 KINDS = ("PullAnswered", "MessagesFilteredByBroker", "MessagesFiltered", "SubscriptionChanged")
 
@@ -64,7 +64,7 @@ FILTERS = Table(
     GOLD,
     "Of the messages that a group's pulls went over, how many were held back, by whom, and what did the rest cost?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         group=(TEXT, "the consumer group"),
         topic=(TEXT, "the topic, perhaps the group's retry topic"),
         expression=(TEXT, "what it wants of the topic, as it said last: tags, or a condition; null: it told no broker"),

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD, of_kind
-from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 QUEUE = [WORLD, "node", "group", "topic", "broker_name", "queue_id"]
 LONGEST_GAP_US = 1_000_000
@@ -39,7 +39,7 @@ FLOW_CONTROL = Table(
     GOLD,
     "When did a consumer hold too much to ask for more, for how long, and of what?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         node=(TEXT, "the consumer's machine"),
         group=(TEXT, "its group"),
         topic=(TEXT, "the topic"),

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 
 from mqlab_spark.latency import percentiles
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.table import GOLD, NUMBER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import GOLD, NUMBER, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 
 def _query(tables: Tables) -> DataFrame:
@@ -20,7 +20,7 @@ HOLD_OUTCOMES = Table(
     GOLD,
     "How many pulls were held, for how long, and were they held in vain?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         group=(TEXT, "the consumer group"),
         topic=(TEXT, "the topic that was pulled from"),
         reason=(TEXT, "arrived, timed out (in vain), or still held when the trace ends"),

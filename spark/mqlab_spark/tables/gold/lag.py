@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD, of_kind
-from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 QUEUE = [WORLD, "topic", "broker_name", "queue_id"]
 OFFSETS = ("consumed_offset", "committed_offset")
@@ -72,7 +72,7 @@ LAG = Table(
     GOLD,
     "How many messages is each group behind, second by second?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         topic=(TEXT, "the topic"),
         broker_name=(TEXT, "the broker of the queue"),
         queue_id=(WHOLE, "the queue"),

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 
 from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.tables.gold.clocks import both_ways
-from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, TRUTH, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, TRUTH, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 QUEUE = [WORLD, "group", "topic", "broker", "queue_id"]
 
@@ -61,7 +61,7 @@ ORDER_VIOLATIONS = Table(
     GOLD,
     "Which messages was a group done with after a later one of their queue, and what brought that about?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         group=(TEXT, "the consumer group"),
         topic=(TEXT, "the message's topic"),
         broker=(TEXT, "the machine that stored it first"),

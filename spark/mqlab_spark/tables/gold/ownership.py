@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD, of_kind
-from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 QUEUE = [WORLD, "group", "topic", "broker_name", "queue_id"]
 END_OF_PROCESS = ("NodeCrashed", "PowerLost")
@@ -54,7 +54,7 @@ DOUBLE_OWNERSHIP = Table(
     GOLD,
     "Which queues did two consumers of one group hold at the same time, and how long?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         group=(TEXT, "the group; of one that broadcasts everybody holds every queue"),
         topic=(TEXT, "the topic"),
         broker_name=(TEXT, "the broker of the queue"),

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.table import GOLD, NUMBER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import GOLD, NUMBER, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 WHOSE = [WORLD, "group", "topic"]
 
@@ -34,7 +34,7 @@ POP_OUTCOMES = Table(
     GOLD,
     "How do the messages end that Pop hands out, and how long does it take?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         group=(TEXT, "the consumer group"),
         topic=(TEXT, "the topic that was popped, perhaps the group's retry topic"),
         outcome=(TEXT, "acked in time, acked late, acked too late, revived, handed out again, or still out"),

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 
 from mqlab_spark.schema import of_kind
 from mqlab_spark.tables.gold.ownership import QUEUE, owners
-from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 
 def _query(tables: Tables) -> DataFrame:
@@ -49,7 +49,7 @@ REBALANCES = Table(
     GOLD,
     "When did each queue come to which consumer, from whom, and how long did nobody have it?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         group=(TEXT, "the group"),
         topic=(TEXT, "the topic, perhaps the group's retry topic"),
         broker_name=(TEXT, "the broker of the queue"),

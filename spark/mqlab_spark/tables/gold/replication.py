@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 
 from mqlab_spark.pairs import PAIR
 from mqlab_spark.schema import WORLD, of_kind
-from mqlab_spark.tables.table import EVENTS, GOLD, NUMBER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, GOLD, NUMBER, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 SECOND_US = 1_000_000
 
@@ -74,7 +74,7 @@ def _query(tables: Tables) -> DataFrame:
 
 
 REPLICATION_COLUMNS = shared(
-    world=(TEXT, "which world"),
+    world=WHICH_WORLD,
     broker_name=(TEXT, "the name that master and slave have in common"),
     master=(TEXT, "the master's machine"),
     slave=(TEXT, "the slave's"),

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.table import GOLD, NUMBER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import GOLD, NUMBER, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 WHOSE = [WORLD, "topic"]
 
@@ -36,7 +36,7 @@ ROUND_TRIPS = Table(
     GOLD,
     "How long do requests wait for their replies, how do they end, and how many replies come late or are lost?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         topic=(TEXT, "where the requests were sent to"),
         outcome=(TEXT, "answered, timed out, failed (the request could not be sent), or open"),
         reply=(TEXT, "in time, late (nobody waited any more), not pushed (it got no further than a broker), or none"),

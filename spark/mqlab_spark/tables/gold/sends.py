@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.table import GOLD, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import GOLD, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 
 def outcome() -> Column:
@@ -42,7 +42,7 @@ SENDS = Table(
     GOLD,
     "How did sending end, how often was it tried again, and what was stored all the same?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         topic=(TEXT, "the topic"),
         mode=(TEXT, "SYNC, ASYNC or ONEWAY"),
         outcome=(TEXT, "acknowledged, acknowledged less safely, given up, one-way, or open when the trace ends"),

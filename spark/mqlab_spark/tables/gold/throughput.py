@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.table import GOLD, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import GOLD, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 WHAT = {"sent_us": "sent", "acknowledged_us": "acknowledged", "stored_us": "stored"}
 
@@ -36,7 +36,7 @@ THROUGHPUT = Table(
     GOLD,
     "How many messages went through each second?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         topic=(TEXT, "the topic"),
         second=(WHOLE, "which second of the world, from 0; seconds without any are left out"),
         sent=(WHOLE, "messages of which the first attempt was made"),

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.table import GOLD, NUMBER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import GOLD, NUMBER, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 WHOSE = [WORLD, "group", "topic"]
 
@@ -36,7 +36,7 @@ TRANSACTION_OUTCOMES = Table(
     GOLD,
     "How do transactions end, how long are their messages hidden, and how often must brokers ask?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         group=(TEXT, "the producer group"),
         topic=(TEXT, "where the messages are meant to go"),
         outcome=(TEXT, "committed, rolled back, put aside, lost, asked about (and no end yet), or open"),

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 from mqlab.views.journey import CONSUMED
 from mqlab_spark.pairs import masters
 from mqlab_spark.schema import WORLD, of_kind
-from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 KEY = [WORLD, "group", "msg_id"]
 PLACE = [WORLD, "topic", "broker_name", "queue_id", "queue_offset"]
@@ -112,7 +112,7 @@ DELIVERIES = Table(
     SILVER,
     "What became of each message in each group that got it?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         group=(TEXT, "the consumer group"),
         msg_id=(TEXT, "the message's unique key"),
         first_us=(WHOLE, "when the group's application first got it, us since the world began; null: never"),

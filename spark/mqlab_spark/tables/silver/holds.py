@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import PULL, of_kind
-from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 
 def _query(tables: Tables) -> DataFrame:
@@ -23,7 +23,7 @@ HOLDS = Table(
     SILVER,
     "Which pulls were held back, for how long, and what ended it?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         node=(TEXT, "the broker's machine"),
         remote=(TEXT, "the consumer's address"),
         opaque=(WHOLE, "the number of the request"),

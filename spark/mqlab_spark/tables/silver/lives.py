@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 from mqlab_spark.pairs import at_masters
 from mqlab_spark.schema import PULL, QUEUE, of_kind
 from mqlab_spark.tables.copies import MESSAGE, left_of, on_slaves, records_of_messages, torn_of
-from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 PLACE = [*QUEUE, "queue_offset"]
 
@@ -66,7 +66,7 @@ def _query(tables: Tables) -> DataFrame:
 
 
 LIVES_COLUMNS = shared(
-    world=(TEXT, "which world"),
+    world=WHICH_WORLD,
     msg_id=(TEXT, "the message's unique key"),
     topic=(TEXT, "where it was sent to"),
     group=(TEXT, "the consumer group; null: none had it, and the message has this one row"),

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD, of_kind
-from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 KEY = [WORLD, "msg_id"]
 
@@ -70,7 +70,7 @@ MESSAGES = Table(
     SILVER,
     "What became of each message that a producer tried to send?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         msg_id=(TEXT, "the message's unique key"),
         topic=(TEXT, "where it was sent to"),
         producer=(TEXT, "the machine that sent it"),

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, TRUTH, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, TRUTH, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 PLACE = [WORLD, "node", "group", "topic", "queue_id", "queue_offset"]
 """A message of a queue, for one group; `node` is the broker's machine."""
@@ -74,7 +74,7 @@ POPS = Table(
     SILVER,
     "What became of each message that Pop handed out, each time?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         node=(TEXT, "the broker's machine"),
         group=(TEXT, "the consumer group"),
         topic=(TEXT, "the topic that was popped, perhaps the group's retry topic"),

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 from mqlab_spark.pairs import PAIR, pairs
 from mqlab_spark.schema import WORLD, of_kind
 from mqlab_spark.tables.copies import copied, torn_away
-from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 RECORD = [*PAIR, "topic", "msg_id", "commit_log_offset", "store_size", "stored_us"]
 
@@ -70,7 +70,7 @@ REPLICAS = Table(
     SILVER,
     "When did each slave get each record of its master's log, and for how long did it lack it?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         broker_name=(TEXT, "the name that master and slave have in common"),
         master=(TEXT, "the master's machine"),
         slave=(TEXT, "the slave's"),

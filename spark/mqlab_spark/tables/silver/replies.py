@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 KINDS = ("ReplyAwaited", "ReplyPushed", "ReplyNotPushed", "ReplyArrived", "ReplyGivenUp")
 
@@ -71,7 +71,7 @@ REPLIES = Table(
     SILVER,
     "What became of each request of an application that waits for a reply, and of the reply?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         correlation_id=(TEXT, "what joins the request and its reply"),
         topic=(TEXT, "where the request was sent to"),
         asker=(TEXT, "the machine that asked"),

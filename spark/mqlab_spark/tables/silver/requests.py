@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD, of_kind
-from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, TRUTH, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, TRUTH, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 CALL = [WORLD, "connection", "opaque", "asker"]
 
@@ -62,7 +62,7 @@ REQUESTS = Table(
     SILVER,
     "What became of each request between two machines?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         connection=(WHOLE, "the number of the connection, the same on both sides"),
         opaque=(WHOLE, "the number that ties the answer to the request"),
         caller=(TEXT, "the machine that asked"),

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 from mqlab.explore.rules_of_transactions import COMMIT, ROLLBACK
 from mqlab_spark.schema import WORLD
 from mqlab_spark.tables.half_messages import halves, is_ended, is_hidden, of_half_messages
-from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, TRUTH, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, TRUTH, WHICH_WORLD, WHOLE, Table, Tables, shared
 
 COMMITTED, ROLLED_BACK, PUT_ASIDE = "committed", "rolled back", "put aside"
 LOST, ASKED_ABOUT, OPEN = "lost", "asked about", "open"
@@ -85,7 +85,7 @@ TRANSACTIONS = Table(
     SILVER,
     "What became of each half message: said, asked about, committed, rolled back, put aside or lost?",
     shared(
-        world=(TEXT, "which world"),
+        world=WHICH_WORLD,
         broker=(TEXT, "the machine that hid it"),
         group=(TEXT, "the producer group, of which any member may be asked"),
         topic=(TEXT, "where the message is meant to go"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
-from mqlab_spark.schema import WORLD
+from mqlab_spark.schema import WORLD, WORLD_NAME
 from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, TRACE_COLUMNS, TRACES, WHOLE, Table, Tables, shared
 
 FAULTS = (
@@ -13,7 +13,7 @@ FAULTS = (
     "ClockDrifted",
 )  # fmt: skip
 
-OF_TRACE = ("file", "scenario", "seed", "parameters", "trace_hash")
+OF_TRACE = ("name", "file", "scenario", "seed", "parameters", "trace_hash")
 
 
 def _query(tables: Tables) -> DataFrame:
@@ -31,8 +31,9 @@ def _query(tables: Tables) -> DataFrame:
     )
     if TRACES in tables:
         return counted.join(tables[TRACES].select(WORLD, *OF_TRACE), WORLD, "left")
-    # Worlds that were played and not recorded: their names say all but the hash.
-    return counted.withColumns({name: F.lit(None).cast(TEXT) for name in OF_TRACE})
+    # Of a trace itself: the world is there by its name, which says all but the hash.
+    unknown = F.lit(None).cast(TEXT)
+    return counted.withColumns({**dict.fromkeys(OF_TRACE, unknown), WORLD_NAME: F.col(WORLD).cast(TEXT)})
 
 
 WORLDS = Table(
