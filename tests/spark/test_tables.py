@@ -117,13 +117,13 @@ def test_nothing_is_kept_in_memory_that_grows_with_the_worlds(spark: SparkSessio
 
 @pytest.mark.slow
 def test_spark_takes_no_kind_of_event_for_smaller_than_its_rows_are(spark: SparkSession, tmp_path: Path) -> None:
-    """A row of a name and a number takes 40 bytes in memory: else a table of millions of rows would be broadcast."""
+    """A row of two numbers takes 24 bytes in memory: else a table of millions of rows would be broadcast."""
     (tmp_path / "traces").mkdir()
     lab = scenarios.get("steady-load").play(1, parameters={"messages": 3_000, "every_ms": 5})
     record(ParquetRecorder(tmp_path / "traces" / "steady.parquet"), lab)
     build(spark, tmp_path / "traces", tmp_path / "tables", only=["worlds"])
     sent = tables_at(spark, tmp_path / "tables")[EVENTS].where("kind = 'RequestSent'").select("world", "ts_us")
-    assert sent._jdf.queryExecution().optimizedPlan().stats().sizeInBytes() > 40 * sent.count()
+    assert sent._jdf.queryExecution().optimizedPlan().stats().sizeInBytes() > 24 * sent.count()
 
 
 @pytest.mark.slow
