@@ -14,9 +14,11 @@ from textwrap import fill
 from typing import Any
 
 from mqlab.arguments import named_values
+from mqlab.commands import explore_until
+from mqlab.commands.explore_goals import Tally, goal_until
 from mqlab.commands.numbers import whole
 from mqlab.errors import LearnerError, MissingExtraError
-from mqlab.explore import Outcome, Plan, Result, Trial, plan_from_text, plan_text, play_seeds
+from mqlab.explore import Goal, Outcome, Plan, Result, Trial, plan_from_text, plan_text, play_seeds
 from mqlab.fast import COMPILED, running
 from mqlab.progress import bar
 from mqlab.scenarios import Scenario, get
@@ -47,7 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--master", metavar="URL", help="play on Spark instead: local[2], spark://host:7077; or what is set outside: ''"
     )
-    parser.add_argument("--report", metavar="FILE", help="with --seed: write a report for `mqlab replay` to FILE")
+    parser.add_argument(
+        "--until", metavar="goal:NAME", help="play until a seed reaches this goal (docs/checks.md), and say where"
+    )
+    parser.add_argument(
+        "--report", metavar="FILE", help="with --seed or --until: write a report for `mqlab replay` to FILE"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -56,10 +63,12 @@ def run(options: argparse.Namespace) -> int:
     scenario = get(options.scenario)
     parameters = _parameters(scenario, options.param)
     plan = _plan(options.faults)
+    if options.until is not None:
+        return _until(options, scenario, parameters, plan, goal_until(options.until))
     if options.seed is not None:
         return _one(options, scenario, parameters, plan)
     if options.report:
-        raise LearnerError("a report is of one seed", "add --seed N")
+        raise LearnerError("a report is of one seed", "add --seed N, or --until goal:NAME")
     return _many(options, scenario, parameters, plan)
 
 
@@ -101,6 +110,8 @@ def _one(options: argparse.Namespace, scenario: Scenario, parameters: dict[str, 
         if times:
             print(f"judged {_times(times)}: {rule}")
     _print_silent(outcome.judged)
+    for name, at in sorted(trial.first_reached.items()):
+        print(f"reached {_times(outcome.goals[name])}, first at {at.ts_ms:,.1f} ms: {name}")
     _print_endless(not outcome.load_ended, scenario)
     for breach in outcome.breaches:
         print(f"BROKEN: {breach.rule}\n  {breach.reason}\n  {breach.event}".rstrip())
@@ -108,6 +119,31 @@ def _one(options: argparse.Namespace, scenario: Scenario, parameters: dict[str, 
         print(f"written to {options.report}; play it again: mqlab replay {shlex.quote(options.report)}")
     print(("1 passed, 0 failed" if outcome.passed else "0 passed, 1 failed") + _compiled())
     return PASSED if outcome.passed else FAILED
+
+
+# -- until a goal ---------------------------------------------------------------------------------------------------
+
+
+def _until(
+    options: argparse.Namespace, scenario: Scenario, parameters: dict[str, Any], plan: Plan | None, goal: Goal
+) -> int:
+    first, count = (options.first_seed, options.seeds) if options.seed is None else (options.seed, 1)
+    seeds = range(first, first + count)
+    with bar("seeds", len(seeds)) as shown:
+        for played, result in enumerate(_results(options, scenario, seeds, parameters, plan), 1):
+            shown.to(played)
+            if not result.outcome.passed and not options.json:
+                with shown.aside():
+                    _print_failure(result, options)
+            if goal.name in result.outcome.goals:
+                break
+        else:
+            explore_until.tell_not_found(scenario.name, goal, seeds, options.json)
+            return explore_until.NOT_FOUND
+    trial = Trial(scenario.name, result.outcome.seed, parameters, plan)
+    command = _command(options, Result(result.outcome, None))
+    explore_until.tell_found(scenario.name, goal, trial, command, options.report, options.json)
+    return explore_until.FOUND
 
 
 # -- many seeds -----------------------------------------------------------------------------------------------------
@@ -124,12 +160,14 @@ def _many(options: argparse.Namespace, scenario: Scenario, parameters: dict[str,
     failures: list[Result] = []
     excused: Counter[str] = Counter()
     judged: Counter[str] = Counter()
+    tally = Tally(scenario.name, scenario.goals)
     played = endless = 0
     with bar("seeds", len(seeds)) as shown:
         for result in _results(options, scenario, seeds, parameters, plan):
             played += 1
             excused.update(result.outcome.excused)
             judged.update(result.outcome.judged)
+            tally.add(result.outcome)
             endless += not result.outcome.load_ended
             if not result.outcome.passed:
                 failures.append(result)
@@ -138,10 +176,11 @@ def _many(options: argparse.Namespace, scenario: Scenario, parameters: dict[str,
                         _print_failure(result, options)
             shown.to(played, f"{len(failures):,} failed")
     if options.json:
-        print(json.dumps(_summary(options, played, failures, excused, judged, endless), indent=1))
+        print(json.dumps(_summary(options, played, failures, excused, judged, tally, endless), indent=1))
     else:
         _print_excused(excused)
         _print_silent(judged)
+        print(*tally.lines(), sep="\n")
         _print_endless(endless, scenario)
         print(f"{played - len(failures)} passed, {len(failures)} failed{_compiled()}")
     return FAILED if failures else PASSED
@@ -164,10 +203,10 @@ def _results(
 def _print_failure(result: Result, options: argparse.Namespace) -> None:
     outcome = result.shortest or result.outcome
     print(f"seed {outcome.seed}: {outcome.breaches[0].reason}")
-    print(f"  {_command(options, result)}", flush=True)
+    print(f"  {shlex.join(_command(options, result))}", flush=True)
 
 
-def _command(options: argparse.Namespace, result: Result) -> str:
+def _command(options: argparse.Namespace, result: Result) -> list[str]:
     """The command that plays a failure again, with the shortest plan and world that fail where they are shorter."""
     words = ["mqlab", "explore", options.scenario, "--seed", str(result.outcome.seed)]
     found = result.shortest or result.outcome
@@ -179,7 +218,7 @@ def _command(options: argparse.Namespace, result: Result) -> str:
         words += ["-p", f"world={found.world}"]
     if options.faults != DRAWN or shortest != result.outcome.plan:
         words += ["--faults", plan_text(shortest) or NONE]
-    return shlex.join(words)
+    return words
 
 
 def _times(count: int) -> str:
@@ -227,6 +266,7 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
         "excused": outcome.excused,
         "judged": outcome.judged,
         "silent": _silent(outcome.judged),
+        "goals": outcome.goals,
         "load_ended": outcome.load_ended,
         "now_ms": outcome.now_ms,
     }
@@ -238,6 +278,7 @@ def _summary(
     failures: list[Result],
     excused: Counter[str],
     judged: Counter[str],
+    tally: Tally,
     endless: int,
 ) -> dict[str, Any]:
     return {
@@ -249,8 +290,10 @@ def _summary(
         "excused": dict(sorted(excused.items())),
         "judged": dict(sorted(judged.items())),
         "silent": _silent(judged),
+        "goals": tally.as_json(),
         "ends_not_judged": endless,
         "failures": [
-            {**_as_json(result.shortest or result.outcome), "command": _command(options, result)} for result in failures
+            {**_as_json(result.shortest or result.outcome), "command": shlex.join(_command(options, result))}
+            for result in failures
         ],
     }

@@ -1,9 +1,11 @@
 """Exploring: a scenario played from many seeds, each with faults of its own, and judged by rules.
 
-Entry points: `Trial` plays one seed, `play_seeds` many, `shrink` looks for the shortest plan that still fails.
+Entry points: `Trial` plays one seed, `play_seeds` many, `shrink` looks for the shortest plan that still fails; `goals`
+are what must have been reached for the passes to mean anything.
 """
 
 from mqlab.explore.fault_plan import Plan, draw_plan, faults_of, plan_from_text, plan_text
+from mqlab.explore.goals import Goal, goal_named, goals
 from mqlab.explore.many_seeds import Result, play_seeds
 from mqlab.explore.rule import Rule
 from mqlab.explore.shrink import shrink
@@ -12,6 +14,7 @@ from mqlab.explore.trial import RULES, Breach, Outcome, Trial
 __all__ = [
     "RULES",
     "Breach",
+    "Goal",
     "Outcome",
     "Plan",
     "Result",
@@ -19,6 +22,8 @@ __all__ = [
     "Trial",
     "draw_plan",
     "faults_of",
+    "goal_named",
+    "goals",
     "plan_from_text",
     "plan_text",
     "play_seeds",

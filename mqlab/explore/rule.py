@@ -92,10 +92,13 @@ class Rule(Monitor):
     """What must hold in a world, whatever goes wrong in it; the rule is the first line of the docstring.
 
     It counts in `judged` what it had to judge, breaches and excuses among it. `EXCEPTIONS` names what real RocketMQ
-    does not promise: a breach of that kind is counted in `excused` under its name and does not fail the seed.
+    does not promise: a breach of that kind is counted in `excused` under its name and does not fail the seed. `GOALS`
+    names what must have happened for a pass to mean anything, each in a sentence; `SUBJECT` is what they are about.
     """
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {}
+    GOALS: ClassVar[dict[str, str]] = {}
+    SUBJECT: ClassVar[str] = ""
 
     def __init__(self, case: Case) -> None:
         super().__init__()
@@ -103,6 +106,9 @@ class Rule(Monitor):
         self.judged = 0
         """How often the rule had something to judge: with none it did not hold, it had nothing to say."""
         self.excused: Counter[str] = Counter()
+        self.reached: Counter[str] = Counter()
+        self.first_reached: dict[str, Record] = {}
+        """The event at which each goal was reached first."""
 
     def on_event(self, record: Record) -> None:
         """Look at one event of the rule's kinds; a rule without kinds judges at the end alone.
@@ -117,6 +123,15 @@ class Rule(Monitor):
         """Count something that the rule forbids and RocketMQ does not promise."""
         assert exception in self.EXCEPTIONS, exception
         self.excused[exception] += 1
+
+    def reach(self, goal: str, record: Record | None = None) -> None:
+        """Count that a goal was reached, at this event or at the last one that there was."""
+        assert goal in self.GOALS, goal
+        self.reached[goal] += 1
+        if goal not in self.first_reached:
+            last = self.case.ledger.last
+            assert last is not None
+            self.first_reached[goal] = record or Record(last)
 
     def found(self, row: Row | None, reason: str) -> None:
         """Note a breach, with the event that tells most about it."""

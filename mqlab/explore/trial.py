@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.client.consumer.listener import ListenerRaised, ListenerReturnedNone
@@ -61,6 +61,7 @@ from mqlab.explore.rules_of_transactions import (
     QuestionsComeAtTheirTime,
     QuestionsNameTheCopy,
 )
+from mqlab.explore.sights import SIGHTS, Sights
 from mqlab.scenarios import registry
 from mqlab.sim.choices import Choices, Policy
 from mqlab.trace.bus import Row
@@ -161,6 +162,7 @@ class Outcome(NamedTuple):
 
     `excused` counts what RocketMQ does not promise either by its name, `judged` by the name of each rule what that had
     to judge: one with nothing did not hold, it was silent. What is left in the end was judged only if the `load_ended`.
+    `goals` counts by name what was reached of all that a pass needs to mean anything.
     """
 
     seed: int | str
@@ -168,6 +170,7 @@ class Outcome(NamedTuple):
     breaches: tuple[Breach, ...]
     excused: dict[str, int]
     judged: dict[str, int]
+    goals: dict[str, int]
     load_ended: bool
     now_ms: float
     world: str = ""
@@ -206,6 +209,7 @@ class Trial:
         self.lab: Lab | None = None
         self.load_ended = True
         self.rules: list[Rule] = []
+        self.sights: list[Sights] = []
         ties = draws_ties(seed) if tie_is_choice is None else tie_is_choice
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ListenerRaised)
@@ -222,7 +226,8 @@ class Trial:
         lab = self.lab = self.scenario.build(self.seed, parameters=parameters, **choices)
         case = Case(lab)
         self.rules = [rule(case) for rule in RULES]
-        watch = _watching(case, self.rules)
+        self.sights = [sights(case) for sights in SIGHTS]
+        watch = _watching(case, [*self.rules, *self.sights])
         for row in lab.history.rows():
             watch(row)
         case.is_live = True
@@ -280,11 +285,20 @@ class Trial:
             breaches += [Breach(rule.rule, v.reason, str(v.record)) for v in rule.violations]
             excused.update(rule.excused)
         judged = {type(rule).__name__: rule.judged for rule in self.rules}
+        goals = {goal: times for rule in (*self.rules, *self.sights) for goal, times in rule.reached.items()}
         now_ms = self.lab.now_ms if self.lab is not None else 0.0
-        return Outcome(self.seed, self.plan, tuple(breaches), dict(excused), judged, self.load_ended, now_ms)
+        return Outcome(
+            self.seed, self.plan, tuple(breaches), dict(excused), judged, dict(sorted(goals.items())), self.load_ended,
+            now_ms,
+        )  # fmt: skip
+
+    @property
+    def first_reached(self) -> dict[str, Record]:
+        """The event at which each goal was reached first, by the name of the goal."""
+        return {goal: at for rule in (*self.rules, *self.sights) for goal, at in rule.first_reached.items()}
 
 
-def _watching(case: Case, rules: list[Rule]) -> Callable[[Row], None]:
+def _watching(case: Case, rules: Sequence[Rule]) -> Callable[[Row], None]:
     """One sink for the ledger and all rules: the ledger first, then who cares for this kind."""
     by_kind: dict[str, list[Callable[[Record], None]]] = {}
     for rule in rules:

@@ -60,7 +60,8 @@ class Scenario(NamedTuple):
     long the world plays after it, unless told otherwise. `source` is its text when it comes from a `%%scenario` cell.
     `faults` are the kinds of faults that its tasks can bear, which `mqlab explore` draws from a seed (docs/checks.md);
     it plays the scenario with the parameters in `explored_with`, since a load must end before all of it can be judged.
-    `captions` tell its story, in order.
+    `captions` tell its story, in order. `goals` are those that it is there for (docs/checks.md): exploration says
+    loudly which of them it has not reached.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Scenario(NamedTuple):
     faults: tuple[str, ...] = ()
     captions: tuple[Caption, ...] = ()
     explored_with: Mapping[str, Any] = NOTHING
+    goals: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -152,11 +154,12 @@ def scenario(
     faults: tuple[str, ...] = (),
     captions: tuple[Caption, ...] = (),
     explored_with: Mapping[str, Any] = NOTHING,
+    goals: tuple[str, ...] = (),
 ) -> Callable[[ScenarioFunction], ScenarioFunction]:
     """Register an async function `f(lab, *, parameter=default, ...)` as a scenario that plays for `seconds`."""
 
     def register(function: ScenarioFunction) -> ScenarioFunction:
-        add(Scenario(name, function, seconds, None, faults, captions, explored_with))
+        add(Scenario(name, function, seconds, None, faults, captions, explored_with, goals))
         return function
 
     return register

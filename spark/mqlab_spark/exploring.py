@@ -35,13 +35,14 @@ OUTCOMES = StructType([
     StructField("shortest_plan", StringType()),
     StructField("excused", StringType(), nullable=False),
     StructField("judged", StringType(), nullable=False),
+    StructField("goals", StringType(), nullable=False),
     StructField("now_ms", DoubleType(), nullable=False),
     StructField("result", StringType(), nullable=False),
     StructField("cpu_us", LongType(), nullable=False),
 ])  # fmt: skip
 """The table of outcomes. `rule` and `reason` are those of the first breach, `plan` is the fault schedule drawn,
-`shortest_plan` the shortest that fails; `excused` counts exceptions by name, `judged` what each rule had to judge;
-`result` is all of it; all three are JSON.
+`shortest_plan` the shortest that fails; `excused` counts exceptions by name, `judged` what each rule had to judge,
+`goals` how often each goal was reached that was; `result` is all of it; all four are JSON.
 `cpu_us` is what the seed cost, the only column that is not the same each time.
 """
 
@@ -98,6 +99,7 @@ def _row(scenario: str, seed: int, parameters: dict[str, Any], plan: Plan | None
         "shortest_plan": None if shortest is None else plan_text(shortest.plan),
         "excused": json.dumps(outcome.excused, sort_keys=True),
         "judged": json.dumps(outcome.judged, sort_keys=True),
+        "goals": json.dumps(outcome.goals, sort_keys=True),
         "now_ms": outcome.now_ms,
         "result": json.dumps({"outcome": result.outcome, "shortest": result.shortest}),
         "cpu_us": (time.process_time_ns() - began) // 1_000,
