@@ -64,6 +64,13 @@ class RecoveredIsWhole(Rule):
 
     kinds = ("StoreLoaded", "BrokerStarted")
     EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT}
+    GOALS: ClassVar[dict[str, str]] = {
+        "recovery-begins-at-a-later-file": (
+            "A store that was not stopped in good order is recovered from a later file of its log than the first."
+        ),
+        "queue-keeps-a-stale-entry": "A queue ends with an entry of a message that a loss of power has taken.",
+    }
+    SUBJECT = "stores"
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -93,6 +100,7 @@ class RecoveredIsWhole(Rule):
             place = Place(record.node, topic, queue_id, last)
             # Recovery cuts off an entry whose message would begin behind the end, if it read any that ends there.
             if (unit.pos < end or known_end < end) and self.case.is_stale(place):
+                self.reach("queue-keeps-a-stale-entry", record)
                 self.excuse(STALE)
             else:
                 self.found(record.row, f"{place} points to {unit.pos}, and the log ends at {end}")
@@ -120,6 +128,8 @@ class RecoveredIsWhole(Rule):
                 self.found(record.row, f"recovery took the record at {at} for whole: {damage.reason}")
         if not recovery.started_at:
             return
+        if recovery.started_at > log.min_offset:
+            self.reach("recovery-begins-at-a-later-file", record)
         self.judged += 1
         begun_ms = log.store_time(recovery.started_at, log.record_size(recovery.started_at))
         if begun_ms > self._safe_ms.get(record.node, 0):

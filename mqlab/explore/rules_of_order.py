@@ -106,12 +106,19 @@ class OneOwner(Rule):
             "while its listener is still at work."
         ),
     }
+    GOALS: ClassVar[dict[str, str]] = {
+        "two-owners-at-once": "The orderly listeners of two members are at work on one queue at the same time.",
+        "orderly-queue-changes-hands": "An orderly listener is called for a queue that another member consumed before.",
+    }
+    SUBJECT = "groups"
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._at_it: dict[QueueKey, dict[str, int]] = {}
         """Queue -> process -> when its listener was called."""
         self._stopped_us: dict[tuple[str, str], int] = {}
+        self._last: dict[QueueKey, str] = {}
+        """Queue -> the process whose listener was called last."""
 
     def on_event(self, record: Record) -> None:
         """Note who is at which queue."""
@@ -125,10 +132,14 @@ class OneOwner(Rule):
         reader = self.case.readers.get(record.group)
         if reader is None or not reader.in_order:
             return
-        owners = self._at_it.setdefault((record.group, record.topic, record.broker_name, record.queue_id), {})
+        queue = (record.group, record.topic, record.broker_name, record.queue_id)
+        owners = self._at_it.setdefault(queue, {})
         if record.kind == "ConsumeFinished":
             owners.pop(record.node, None)
             return
+        if self._last.setdefault(queue, record.node) != record.node:
+            self.reach("orderly-queue-changes-hands", record)
+        self._last[queue] = record.node
         self.judged += max(1, len(owners))
         for other, since_us in owners.items():
             self._judge(record, other, since_us)
@@ -137,6 +148,8 @@ class OneOwner(Rule):
     def _judge(self, record: Record, other: str, since_us: int) -> None:
         ledger = self.case.ledger
         broker_started_us = ledger.processes.started_us.get(ledger.names.broker_of(record.broker_name), 0)
+        if other != record.node:
+            self.reach("two-owners-at-once", record)
         if other == record.node:
             self.found(record.row, f"{other} calls its listener twice for one queue")
         elif ledger.processes.frozen_us.get(other, -1) >= since_us:

@@ -1,4 +1,4 @@
-"""Which scenario reaches which goal, from which seed first: plays seeds, and writes the table of goals in docs/checks.md.
+"""Which scenario reaches which goal first: plays seeds, and writes the table of goals in docs/checks.md.
 
     python -m tests.explore.goal_table out/goals.json --seeds 1000 drawn async-send     plays on from where it ended
     python -m tests.explore.goal_table out/goals.json --write                           writes the table
