@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("scenarios", nargs="*", help="those that bear faults, unless told")
     parser.add_argument("--seeds", type=int, default=1_000, help="how many of each (1000)")
     parser.add_argument("--write", action="store_true", help="write the table, and play nothing")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.write:
         write(_state(options.path))
         return

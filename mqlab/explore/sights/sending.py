@@ -74,12 +74,12 @@ class SightsOfSending(Sights):
         "message-is-stored-twice": "A message is stored twice, since its producer did not hear of the first time.",
         "stored-message-counts-as-failed": "A producer gives a message up that is stored all the same.",
     }
-    FOLLOWS = ("SendAttempted", "SendFailed", "MessageSendAnswered")
+    FOLLOWS = ("SendAttempted", "SendAttemptFailed", "SendFailed", "MessageSendAnswered")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._tries: Counter[str] = Counter()
-        """How often each message was sent without waiting."""
+        self._async: dict[str, None] = {}
+        """The messages that were sent without waiting."""
         self._one_way: dict[str, Record] = {}
         self._stored: Counter[str] = Counter()
 
@@ -89,9 +89,10 @@ class SightsOfSending(Sights):
             if record.mode == "ONEWAY":
                 self._one_way[record.msg_id] = record
             elif record.mode == "ASYNC":
-                self._tries[record.msg_id] += 1
-                if self._tries[record.msg_id] == 2:
-                    self.reach("async-send-is-tried-again", record)
+                self._async[record.msg_id] = None
+        elif record.kind == "SendAttemptFailed":
+            if record.retriable and record.msg_id in self._async:
+                self.reach("async-send-is-tried-again", record)
         elif record.kind == "MessageSendAnswered":
             if record.status == "PUT_OK":
                 self._stored[record.unique_key] += 1
