@@ -62,6 +62,7 @@ WHAT_IS_WANTED = story("""
     captions=WHAT_IS_WANTED,
     faults=ANY_FAULT,
     explored_with={"also": ELSEWHERE, "nameless": 4, "bit_maps": True},
+    goals=("message-is-passed-over-by-its-bits", "message-is-read-and-held-back", "filter-comes-alive-again"),
 )
 async def sql_filters(
     lab: Lab,

@@ -52,7 +52,10 @@ FOR_EVER_MS = 100_000_000
 ROOM_BYTES = 100_000_000
 
 
-@scenario("power-cuts", seconds=20, faults=MOSTLY_POWER)
+@scenario(
+    "power-cuts", seconds=20, faults=MOSTLY_POWER,
+    goals=("power-cut-loses-pages", "log-is-cut", "log-file-is-deleted-for-space"),
+)
 async def power_cuts(
     lab: Lab,
     *,
@@ -79,7 +82,10 @@ async def power_cuts(
     await consumer.start()
 
 
-@scenario("many-files", seconds=40, faults=OF_BROKERS)
+@scenario(
+    "many-files", seconds=40, faults=OF_BROKERS,
+    goals=("next-log-file-begins", "recovery-begins-at-a-later-file"),
+)
 async def many_files(
     lab: Lab, *, messages: int = 300, every_ms: int = 60, size: int = 700, delayed: bool = True, flush: AnyFlush = "any"
 ) -> None:
@@ -97,7 +103,7 @@ async def many_files(
     await consumer.start()
 
 
-@scenario("slow-disks", seconds=30, faults=OF_SLOWNESS)
+@scenario("slow-disks", seconds=30, faults=OF_SLOWNESS, goals=("page-cache-is-busy", "put-holds-the-lock-long"))
 async def slow_disks(
     lab: Lab, *, messages: int = 200, every_ms: int = 80, size: int = 700, delayed: bool = True, flush: AnyFlush = "any"
 ) -> None:
@@ -121,7 +127,7 @@ async def slow_disks(
     await consumer.start()
 
 
-@scenario("batches", seconds=30, faults=ANY_FAULT)
+@scenario("batches", seconds=30, faults=ANY_FAULT, goals=("batch-is-stored",))
 async def batches(
     lab: Lab, *, batches: int = 30, most: int = 12, every_ms: int = 700, size: int = 900, flush: Flush = "SYNC_FLUSH"
 ) -> None:
@@ -148,7 +154,10 @@ async def _send_batches(producer: DefaultMQProducer, batches: int, most: int, ev
         await pause(node, every_ms)
 
 
-@scenario("short-consume-timeout", seconds=260, faults=ANY_FAULT)
+@scenario(
+    "short-consume-timeout", seconds=260, faults=ANY_FAULT,
+    goals=("message-given-back-while-its-listener-works",),
+)
 async def short_consume_timeout(
     lab: Lab, *, messages: int = 40, every_ms: int = 4_000, queues: int = 2, flush: Flush = "SYNC_FLUSH"
 ) -> None:
@@ -177,7 +186,10 @@ def _hanging(consumer: DefaultMQPushConsumer) -> Callable[..., Any]:
     return listener
 
 
-@scenario("orderly-rebalance", seconds=90, faults=ANY_FAULT)
+@scenario(
+    "orderly-rebalance", seconds=90, faults=ANY_FAULT,
+    goals=("orderly-queue-changes-hands", "lock-is-refused", "two-owners-at-once"),
+)
 async def orderly_rebalance(
     lab: Lab,
     *,
@@ -232,7 +244,7 @@ class Slowly(MessageListenerOrderly):
         return ConsumeOrderlyStatus.SUCCESS
 
 
-@scenario("silence", seconds=200, faults=OF_SILENCE)
+@scenario("silence", seconds=200, faults=OF_SILENCE, goals=("silent-member-expires", "name-servers-disagree"))
 async def silence(lab: Lab, *, messages: int = 60, every_ms: int = 3_000, flush: Flush = "SYNC_FLUSH") -> None:
     """Two name servers and two brokers, any of which may fall silent for longer than the others wait."""
     for _ in range(2):
@@ -249,7 +261,10 @@ async def silence(lab: Lab, *, messages: int = 60, every_ms: int = 3_000, flush:
         await consumer.start()
 
 
-@scenario("hurried-senders", seconds=30, faults=WITHOUT_POWER_CUTS)
+@scenario(
+    "hurried-senders", seconds=30, faults=WITHOUT_POWER_CUTS,
+    goals=("broker-answers-busy-at-once", "call-times-out"),
+)
 async def hurried_senders(
     lab: Lab, *, producers: int = 2, messages: int = 60, every_ms: int = 200, timeout_ms: int = 400, waiting: int = 2
 ) -> None:
@@ -283,7 +298,7 @@ async def _send_bursts(producer: DefaultMQProducer, messages: int, every_ms: int
         await node.sleep(node.choose("pause", 6 * every_ms + 1))
 
 
-@scenario("tag-twins", seconds=20, faults=WITHOUT_POWER_CUTS)
+@scenario("tag-twins", seconds=20, faults=WITHOUT_POWER_CUTS, goals=("client-filters-what-the-broker-let-through",))
 async def tag_twins(lab: Lab, *, messages: int = 40, every_ms: int = 300, flush: Flush = "ASYNC_FLUSH") -> None:
     """Two tags have the same hash code, and a consumer wants only one of them."""
     lab.name_server()
@@ -306,7 +321,7 @@ async def _send_twins(producer: DefaultMQProducer, messages: int, every_ms: int)
         await pause(producer.node, every_ms)
 
 
-@scenario("maintenance", seconds=50, faults=OF_MAINTENANCE)
+@scenario("maintenance", seconds=50, faults=OF_MAINTENANCE, goals=("broker-says-that-it-goes",))
 async def maintenance(
     lab: Lab, *, messages: int = 40, every_ms: int = 400, down_ms: int = 2_000, flush: Flush = "SYNC_FLUSH"
 ) -> None:

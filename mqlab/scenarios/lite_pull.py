@@ -70,7 +70,7 @@ async def seek_all_to_begin(auditor: DefaultLitePullConsumer) -> None:
             continue
 
 
-@scenario("lite-pull", seconds=30, faults=WITHOUT_POWER_CUTS)
+@scenario("lite-pull", seconds=30, faults=WITHOUT_POWER_CUTS, goals=("queue-belongs-to-another-member",))
 async def lite_pull(
     lab: Lab,
     *,

@@ -24,7 +24,9 @@ async def _shop(lab: Lab, *, queues: int, messages: int, every_ms: int, **broker
     spawn_sending(producer, messages=messages, every_ms=every_ms)
 
 
-def _popped_by_hand(name: str, summary: str, *, order: bool = False, **broker: Any) -> None:
+def _popped_by_hand(
+    name: str, summary: str, *, goals: tuple[str, ...], order: bool = False, **broker: Any
+) -> None:
     """Register a scenario in which processes of one group pop with their own hands; `broker` are settings of it."""
 
     async def play(
@@ -41,30 +43,35 @@ def _popped_by_hand(name: str, summary: str, *, order: bool = False, **broker: A
             await Popper(lab, order=order).start()
 
     play.__doc__ = summary
-    scenario(name, seconds=40, faults=ANY_FAULT)(play)
+    scenario(name, seconds=40, faults=ANY_FAULT, goals=goals)(play)
 
 
 _popped_by_hand(
-    "pop-plain", "A group pops; some messages are acknowledged late, some never, some get another invisible time."
+    "pop-plain",
+    "A group pops; some messages are acknowledged late, some never, some get another invisible time.",
+    goals=("message-is-revived", "ack-comes-too-late", "invisible-time-changes"),
 )
 _popped_by_hand(
     "pop-buffer-merge",
     "The same with a broker that keeps check points in memory until their acknowledgements have come.",
+    goals=("check-point-is-settled-in-memory", "check-point-is-stored-after-its-ack"),
     enable_pop_buffer_merge=True,
 )
 _popped_by_hand(
     "pop-key-value",
     "The same with a broker that keeps a record of each message that is out, in a store of keys and values.",
+    goals=("pop-record-is-revived", "pop-records-are-recovered"),
     pop_consumer_kv_service_enable=True,
 )
 _popped_by_hand(
     "pop-ordered",
     "A group pops in order: nothing more of a queue while a message of it is neither done nor visible again.",
+    goals=("ordered-pop-is-turned-away", "ordered-messages-are-visible-again"),
     order=True,
 )
 
 
-@scenario("pop-mixed-with-push", seconds=40, faults=ANY_FAULT)
+@scenario("pop-mixed-with-push", seconds=40, faults=ANY_FAULT, goals=("revived-message-is-popped",))
 async def pop_mixed_with_push(
     lab: Lab,
     *,

@@ -106,6 +106,7 @@ def _tell(lab: Lab, first: Producer, second: Producer, debits: Debits, debit_ms:
     captions=STORY,
     faults=ANY_FAULT,
     explored_with={"told": False, "brokers": 2, "flush": "any"},
+    goals=("proxy-relays-an-end", "proxy-relays-a-question"),
 )
 async def proxy_transactions(
     lab: Lab,

@@ -79,7 +79,10 @@ class SlowlyInOrder(MessageListenerOrderly):
         return ConsumeOrderlyStatus.SUCCESS
 
 
-@scenario("push-clustering", seconds=30, faults=ANY_FAULT)
+@scenario(
+    "push-clustering", seconds=30, faults=ANY_FAULT,
+    goals=("queue-is-given-up-while-its-listener-works", "message-is-consumed-by-two-members"),
+)
 async def push_clustering(
     lab: Lab,
     *,
@@ -98,7 +101,7 @@ async def push_clustering(
     await start_members(lab, members)
 
 
-@scenario("push-orderly", seconds=30, faults=ANY_FAULT)
+@scenario("push-orderly", seconds=30, faults=ANY_FAULT, goals=("orderly-queue-changes-hands", "lock-is-refused"))
 async def push_orderly(
     lab: Lab,
     *,
@@ -117,7 +120,7 @@ async def push_orderly(
     await start_members(lab, members)
 
 
-@scenario("slow-listener", seconds=30, faults=ANY_FAULT)
+@scenario("slow-listener", seconds=30, faults=ANY_FAULT, goals=("too-many-messages-held",))
 async def slow_listener(
     lab: Lab,
     *,
@@ -145,7 +148,10 @@ async def slow_listener(
     await consumer.start()
 
 
-@scenario("broadcasting", seconds=30, faults=ANY_FAULT)
+@scenario(
+    "broadcasting", seconds=30, faults=ANY_FAULT,
+    goals=("broadcast-reaches-two-members", "broadcasting-member-goes-on-from-its-file"),
+)
 async def broadcasting(
     lab: Lab,
     *,

@@ -74,7 +74,10 @@ def replier(consumer: DefaultMQPushConsumer, producer: DefaultMQProducer, slow_m
     return listener
 
 
-@scenario("request-reply", seconds=30, captions=STORY, faults=ANY_FAULT, explored_with={"messages": 30})
+@scenario(
+    "request-reply", seconds=30, captions=STORY, faults=ANY_FAULT, explored_with={"messages": 30},
+    goals=("reply-matches", "reply-comes-too-late"),
+)
 async def request_reply(
     lab: Lab,
     *,

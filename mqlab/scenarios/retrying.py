@@ -38,7 +38,10 @@ def fastidious(consumer: DefaultMQPushConsumer) -> Callable[..., Any]:
     return listener
 
 
-@scenario("retry-and-dead-letters", seconds=40, faults=ANY_FAULT)
+@scenario(
+    "retry-and-dead-letters", seconds=40, faults=ANY_FAULT,
+    goals=("retry-succeeds", "message-becomes-a-dead-letter"),
+)
 async def retry_and_dead_letters(
     lab: Lab,
     *,
@@ -57,7 +60,7 @@ async def retry_and_dead_letters(
         await consumer.start()
 
 
-@scenario("delayed-messages", seconds=40, faults=ANY_FAULT)
+@scenario("delayed-messages", seconds=40, faults=ANY_FAULT, goals=("message-is-parked", "levels-overtake-each-other"))
 async def delayed_messages(
     lab: Lab, *, queues: int = 2, messages: int = 30, every_ms: int = 600, flush: Flush = "SYNC_FLUSH"
 ) -> None:
@@ -73,7 +76,10 @@ async def delayed_messages(
     spawn_sending(producer, messages=messages, every_ms=every_ms, delay_levels=(0, 1, 2, 3))
 
 
-@scenario("timer-messages", seconds=40, faults=ANY_FAULT)
+@scenario(
+    "timer-messages", seconds=40, faults=ANY_FAULT,
+    goals=("timer-message-waits-in-the-wheel", "wheel-goes-on-after-a-restart"),
+)
 async def timer_messages(
     lab: Lab,
     *,

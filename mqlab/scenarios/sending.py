@@ -47,7 +47,7 @@ async def _send_all(
     spawn_sending(producer, messages=messages, every_ms=every_ms, size=size, send_one=send_one)
 
 
-@scenario("sync-send-two-brokers", seconds=30, faults=ANY_FAULT)
+@scenario("sync-send-two-brokers", seconds=30, faults=ANY_FAULT, goals=("send-goes-to-another-broker",))
 async def sync_send_two_brokers(
     lab: Lab, *, messages: int = 40, every_ms: int = 500, queues: int = 2, flush: Flush = "SYNC_FLUSH", size: int = 100
 ) -> None:
@@ -55,7 +55,7 @@ async def sync_send_two_brokers(
     await _send_all(lab, send_sync, messages=messages, every_ms=every_ms, queues=queues, flush=flush, size=size)
 
 
-@scenario("async-send", seconds=30, faults=ANY_FAULT)
+@scenario("async-send", seconds=30, faults=ANY_FAULT, goals=("async-send-is-tried-again",))
 async def async_send(
     lab: Lab, *, messages: int = 40, every_ms: int = 500, queues: int = 2, flush: Flush = "SYNC_FLUSH", size: int = 100
 ) -> None:
@@ -63,7 +63,7 @@ async def async_send(
     await _send_all(lab, send_async, messages=messages, every_ms=every_ms, queues=queues, flush=flush, size=size)
 
 
-@scenario("one-way", seconds=30, faults=WITHOUT_POWER_CUTS)
+@scenario("one-way", seconds=30, faults=WITHOUT_POWER_CUTS, goals=("one-way-message-is-lost",))
 async def one_way(
     lab: Lab, *, messages: int = 40, every_ms: int = 500, queues: int = 2, flush: Flush = "ASYNC_FLUSH", size: int = 100
 ) -> None:

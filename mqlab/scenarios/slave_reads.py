@@ -43,6 +43,7 @@ SLAVE_READS = story("""
     faults=OF_A_PAIR,
     captions=SLAVE_READS,
     explored_with={"away": "shut down", "away_s": 45, "backlog": 100, "messages": 60, "distance_ms": 20},
+    goals=("slave-is-read", "master-is-read-again"),
 )
 async def slave_reads(
     lab: Lab,

@@ -79,7 +79,10 @@ async def audit(consumer: SimpleConsumer, batch: int) -> None:
                     await consumer.ack(message)
 
 
-@scenario("through-a-proxy", seconds=100, captions=STORY, faults=ANY_FAULT, explored_with={"messages": 30})
+@scenario(
+    "through-a-proxy", seconds=100, captions=STORY, faults=ANY_FAULT, explored_with={"messages": 30},
+    goals=("handle-is-renewed", "5x-message-comes-again"),
+)
 async def through_a_proxy(
     lab: Lab,
     *,

@@ -96,7 +96,10 @@ async def transfer(
         return
 
 
-@scenario("bank-transfers", seconds=100, faults=ANY_FAULT, explored_with={"immune_s": 18})
+@scenario(
+    "bank-transfers", seconds=100, faults=ANY_FAULT, explored_with={"immune_s": 18},
+    goals=("transaction-commits-when-asked", "another-member-is-asked", "half-message-is-asked-about-twice"),
+)
 async def bank_transfers(
     lab: Lab,
     *,

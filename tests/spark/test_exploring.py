@@ -30,6 +30,7 @@ def test_a_failure_has_its_rule_and_the_shortest_plan(spark: SparkSession) -> No
     assert row["plan"] == KILLED
     assert row["shortest_plan"] == "at 2s: crash broker-a"
     assert json.loads(row["excused"]) == here[0].outcome.excused
+    assert json.loads(row["goals"]) == here[0].outcome.goals != {}
     assert row["cpu_us"] > 0
 
 

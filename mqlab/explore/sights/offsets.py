@@ -37,7 +37,7 @@ class SightsOfOffsets(Sights):
     )  # fmt: skip
     GOALS: ClassVar[dict[str, str]] = {
         "committed-offset-goes-back": "A broker is told a smaller offset of a group than before, and takes it.",
-        "offsets-are-forgotten": "A broker that was killed knows an older offset of a group than it had been told.",
+        "offsets-are-forgotten": "A broker that starts again knows an older offset of a group than it had been told.",
         "group-begins-behind-the-first-message": "A member takes a queue over where the group has come to.",
     }
     FOLLOWS = ("OffsetCommitted", "BrokerStarted", "QueueAllocated")

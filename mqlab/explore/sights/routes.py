@@ -9,6 +9,8 @@ from mqlab.explore.sights.sights import Sights, seen
 from mqlab.protocol.codes import ResponseCode
 from mqlab.trace.record import Record
 
+LONG_US = 1_000_000
+
 
 class SightsOfRoutes(Sights):
     """Routes: brokers that come and go, and what name servers and clients know of it."""
@@ -31,14 +33,14 @@ class SightsOfRoutes(Sights):
     GOALS: ClassVar[dict[str, str]] = {
         "route-names-a-dead-broker": "A client gets a new route that names a broker which does not run.",
         "broker-comes-back-into-the-routes": "A name server that had forgotten a broker hears of it again.",
-        "name-servers-disagree": "One name server has forgotten a broker that another one still knows.",
+        "name-servers-disagree": "A broker reports to one name server, and another one has forgotten it for a second.",
     }
     FOLLOWS = ("RouteUpdated", "BrokerUnregistered", "BrokerRegistered")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._known: dict[str, dict[str, bool]] = {}
-        """A broker's address -> name server -> whether that knows it; one that never did is missing."""
+        self._forgotten_us: dict[str, dict[str, int]] = {}
+        """A broker's address -> name server -> when that has forgotten it."""
 
     def follow(self, record: Record) -> None:
         """Compare routes with the world, and name servers with each other."""
@@ -46,13 +48,13 @@ class SightsOfRoutes(Sights):
             if self.case.is_live and any(map(self._is_down, record.broker_names.split(","))):
                 self.reach("route-names-a-dead-broker", record)
             return
-        known = self._known.setdefault(record.broker_addr, {})
-        knew = known.get(record.node)
-        known[record.node] = record.kind == "BrokerRegistered"
-        if record.kind == "BrokerRegistered":
-            if knew is False:
-                self.reach("broker-comes-back-into-the-routes", record)
-        elif knew and any(known.values()):
+        forgotten_us = self._forgotten_us.setdefault(record.broker_addr, {})
+        if record.kind == "BrokerUnregistered":
+            forgotten_us[record.node] = record.ts_us
+            return
+        if forgotten_us.pop(record.node, None) is not None:
+            self.reach("broker-comes-back-into-the-routes", record)
+        if any(record.ts_us - us >= LONG_US for us in forgotten_us.values()):
             self.reach("name-servers-disagree", record)
 
     def _is_down(self, broker_name: str) -> bool:
