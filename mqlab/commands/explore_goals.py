@@ -53,25 +53,24 @@ class Tally:
 
         Of a subject of which nothing at all was reached, as of Pop where nobody pops, the goals are only counted.
         """
-        said = [f"{len(self.reached)} of {len(goals())} goals were reached:" if self.reached else "no goal was reached"]
         by_subject: dict[str, list[str]] = {}
         for goal in goals().values():
             if goal.name in self.reached:
                 by_subject.setdefault(goal.subject, []).append(goal.name)
-        width = max(map(len, self.reached), default=0)
+        width = max(map(len, self.reached), default=0) + 4
+        heading = f"{len(self.reached)} of {len(goals())} goals were reached"
+        said = [f"{heading:<{width}} {'times':>9} {'seeds':>7} {'first seed':>11}" if self.reached else heading]
         for subject, names in by_subject.items():
             said.append(f"  {subject}")
             for name in names:
                 times, seeds, first = self.reached[name]
-                said.append(f"    {name:<{width}}  {times:>9,} times in {seeds:>5,} seeds, first in seed {first}")
+                said.append(f"{f'    {name}':<{width}} {times:>9,} {seeds:>7,} {first:>11}")
         left = self.not_reached()
-        there = [name for subject, names in left.items() if subject in by_subject for name in names]
-        if there:
-            said.append(_filled(f"not reached: {', '.join(there)}"))
-        elsewhere = {subject: len(names) for subject, names in left.items() if subject not in by_subject}
+        said += [_filled(f"not reached of {subject}: {', '.join(left[subject])}")
+                 for subject in by_subject if subject in left]  # fmt: skip
+        elsewhere = [f"{subject} ({len(names)})" for subject, names in left.items() if subject not in by_subject]
         if elsewhere:
-            counts = ", ".join(f"{subject} ({count})" for subject, count in elsewhere.items())
-            said.append(_filled(f"nothing was reached of: {counts}"))
+            said.append(_filled(f"nothing was reached of {', '.join(elsewhere)}"))
         if self.missed:
             said.append(_filled(f"NOT REACHED, though {self._scenario} is there for it: {', '.join(self.missed)}"))
         return said

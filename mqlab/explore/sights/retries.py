@@ -30,11 +30,11 @@ class SightsOfRetries(Sights):
         ),
         seen(
             "message-is-tried-a-third-time", "ConsumeStarted",
-            "A message was given back twice, and comes once more.", lambda r: r.reconsume_times >= 2,
+            "A listener has failed with a message twice, and it comes once more.", lambda r: r.reconsume_times >= 2,
         ),
     )  # fmt: skip
     GOALS: ClassVar[dict[str, str]] = {
-        "retry-succeeds": "A message that was given back comes again, and is consumed.",
+        "retry-succeeds": "A message with which a listener has failed comes again, and is consumed.",
         "retry-goes-to-another-member": "A message that one member gave back comes to another member.",
     }
     FOLLOWS = ("ConsumeStarted", "ConsumeFinished", "MessageGivenBack")
