@@ -252,7 +252,7 @@ class Trial:
         sinks = tuple(hooks.sinks)
         for sink in sinks:
             hooks.detach(sink)
-        for rule in self.rules:
+        for rule in (*self.rules, *self.sights):
             if case.brokers_are_up or isinstance(rule, EverythingSettles):
                 rule.at_end()
         for sink in sinks:

@@ -188,7 +188,7 @@ def _hanging(consumer: DefaultMQPushConsumer) -> Callable[..., Any]:
 
 @scenario(
     "orderly-rebalance", seconds=90, faults=ANY_FAULT,
-    goals=("orderly-queue-changes-hands", "lock-is-refused", "two-owners-at-once"),
+    goals=("orderly-queue-changes-hands", "two-owners-at-once"),
 )
 async def orderly_rebalance(
     lab: Lab,

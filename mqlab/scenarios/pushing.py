@@ -101,7 +101,7 @@ async def push_clustering(
     await start_members(lab, members)
 
 
-@scenario("push-orderly", seconds=30, faults=ANY_FAULT, goals=("orderly-queue-changes-hands", "lock-is-refused"))
+@scenario("push-orderly", seconds=30, faults=ANY_FAULT, goals=("orderly-queue-changes-hands",))
 async def push_orderly(
     lab: Lab,
     *,

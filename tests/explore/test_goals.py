@@ -113,3 +113,12 @@ def test_names_that_come_near_are_said() -> None:
     with pytest.raises(LearnerError, match="no goal") as error:
         goal_named("stored-twice")
     assert "message-is-stored-twice" in error.value.hint
+
+
+def test_what_is_lost_is_seen_in_the_end() -> None:
+    faults = ("at 2054ms: fill_disk broker-a by 1818 for 11960ms", "at 18537ms: fill_disk broker-a by 13059 for 602ms")
+    trial = Trial("one-way", 0, plan=faults)
+    assert trial.lab is not None
+    refused = sum(1 for _ in trial.lab.history.find("PutRefused"))
+    assert 0 < trial.outcome.goals["one-way-message-is-lost"] <= refused
+    assert trial.first_reached["one-way-message-is-lost"].kind == "SendAttempted"
