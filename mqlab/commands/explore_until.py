@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mqlab.explore import Goal, Trial
 from mqlab.replay import replay_to, report_of
 
+if TYPE_CHECKING:
+    from mqlab.lab import Lab
+
+CURSOR = "cursor"
+"""Behind how many events a view opens a report (`mqlab_widgets.sharing`)."""
 FOUND, NOT_FOUND = 0, 1
 """Exit codes: a seed has reached the goal; none of those that were to be played has."""
 
@@ -22,8 +28,7 @@ def tell_found(
     assert lab is not None
     place = lab.history.index_of(at.at) + 1
     if report:
-        # The end of a trial is far behind the goal: what is written is a world that stands at the event.
-        replay_to(report_of(lab), at.slice).report(report)
+        _write(lab, at.slice, place, report)
     times = trial.outcome.goals[goal.name]
     if as_json:
         print(json.dumps(_found(scenario, goal, trial, command, place, report), indent=1))
@@ -52,6 +57,12 @@ def tell_not_found(scenario: str, goal: Goal, seeds: range, as_json: bool) -> No
     verb = "does not reach" if len(seeds) == 1 else "reaches"
     print(f"{which} {verb} {goal.name}: {goal.words}")
     print("give it more seeds (--seeds N), or another scenario; docs/checks.md says which one reaches which goal")
+
+
+def _write(lab: Lab, slice_no: int, place: int, path: str) -> None:
+    """Write a report that ends with this slice, for the end of a trial is far behind; views open it at the event."""
+    there = {**report_of(replay_to(report_of(lab), slice_no)), CURSOR: place}
+    Path(path).write_text(json.dumps(there, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def _found(

@@ -15,6 +15,7 @@ from mqlab.errors import LearnerError
 from mqlab.explore import RULES, Trial, goal_named, goals
 from mqlab.explore.sights import SIGHTS
 from mqlab.replay import read_report, replay
+from mqlab_widgets.sharing import reopened
 
 BACK = "message-is-given-back"
 
@@ -96,6 +97,8 @@ def test_until_a_goal_is_reached(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert result.agrees
     assert str(result.lab.history[found["event"] - 1]).strip() == found["what"]
     assert result.lab.world.slice_no == found["slice"]
+    opened = reopened(Path(path)).history
+    assert str(opened.at_cursor).strip() == found["what"]
 
 
 def test_until_a_goal_that_is_not_reached(capsys: pytest.CaptureFixture[str]) -> None:
