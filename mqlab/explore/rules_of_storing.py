@@ -60,6 +60,14 @@ class AcknowledgedSurvives(Rule):
 
     kinds = ("MessageStored", "SendSucceeded", "StoreRecovered", "ReplicaDataAppended", "MasterConnected")
     EXCEPTIONS: ClassVar[dict[str, str]] = {UNFLUSHED: UNFLUSHED_TEXT, PUSHED: PUSHED_TEXT, SHORTER: SHORTER_TEXT}
+    GOALS: ClassVar[dict[str, str]] = {
+        "acknowledged-message-survives-a-power-cut": (
+            "A machine that has lost power has a message again that a producer was told is stored."
+        ),
+        "acknowledged-message-is-lost": "A message that a producer was told is stored is in no store any more.",
+        "slave-has-what-its-master-has-lost": "A message is gone where it was stored first, and its slave has it.",
+    }
+    SUBJECT = "stores"
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -110,12 +118,15 @@ class AcknowledgedSurvives(Rule):
         copies = [(slave, has) for slave, has in self._ends.items() if names.original_of(slave) == record.node]
         self._recovered_to.update({slave: end for slave, _ in copies})
         seam = min((seam for seam in self._seams.get(record.node, []) if seam >= end), default=None)
+        lost_power = record.node in self.case.ledger.processes.power_lost_us
         for msg_id, places in self._stored.items():
             kept = {at: size for at, size in places.items() if at[0] != record.node or at[1] < end}
             for at in places.keys() - kept.keys() if copies else ():
                 kept.update({(slave, at[1]): places[at] for slave, has in copies if at[1] < has})
             is_judged = bool(places) and msg_id in self._acknowledged
             self.judged += is_judged
+            if is_judged:
+                self._reach_goals(record, places, kept, lost_power=lost_power)
             if is_judged and not kept:
                 if seam is not None and all(offset + size > seam for (_, offset), size in places.items()):
                     self.excuse(SHORTER)
@@ -129,6 +140,17 @@ class AcknowledgedSurvives(Rule):
                 self.judged += 1
                 if place in self.case.ledger.stores.lost:
                     self._lost(record, f"the message of a batch at {place} was acknowledged and is lost")
+
+    def _reach_goals(
+        self, record: Record, places: dict[tuple[str, int], int], kept: dict[tuple[str, int], int], *, lost_power: bool
+    ) -> None:
+        """Look what has become of a message that was in these places, and is kept in those."""
+        if not kept:
+            self.reach("acknowledged-message-is-lost", record)
+        elif lost_power and any(node == record.node for node, _ in kept):
+            self.reach("acknowledged-message-survives-a-power-cut", record)
+        elif any(at not in places for at in kept):
+            self.reach("slave-has-what-its-master-has-lost", record)
 
     def _lost(self, record: Record, reason: str) -> None:
         if may_lose_the_unflushed(self.case, record.node):
