@@ -62,18 +62,25 @@ def play(path: Path, scenario: str, seeds: int) -> None:
 
 
 def write(state: State) -> None:
-    """Write the table; of two scenarios with the same first seed that one is named which somebody wrote."""
+    """Write the table, with the best scenario for each goal."""
     why = {row.goal: row.reached for row in rows() if row.place is None}
     text = BEGIN + HEAD
     for goal in goals().values():
-        found = sorted((known["first"][goal.name], name == DRAWN, name)
-                       for name, known in state.items() if goal.name in known["first"])  # fmt: skip
-        seed, _, name = found[0] if found else (0, False, "")
-        reached = f"`mqlab explore {name} --seed {seed}`" if found else why.get(goal.name, "not reached")
+        found = [(name, known["first"][goal.name]) for name, known in state.items() if goal.name in known["first"]]
+        reached = why.get(goal.name, "not reached")
+        if found:
+            name, seed = min(found, key=lambda place: _rank(goal.name, *place))
+            reached = f"`mqlab explore {name} --seed {seed}`"
         text += f"| {goal.subject} | {goal.name} | {goal.words} | {reached} |\n"
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(BEGIN)
     PAGE.write_text(before + text + END + rest.partition(END)[2], encoding="utf-8")
+
+
+def _rank(goal: str, name: str, seed: int) -> tuple[bool, bool, int, bool, str]:
+    """The best is a scenario that is there for the goal, then one that bears faults, then one that needs few seeds."""
+    scenario = scenarios.get(name)
+    return goal not in scenario.goals, not scenario.faults, seed, name == DRAWN, name
 
 
 def _state(path: Path) -> State:
