@@ -17,6 +17,8 @@ from mqlab.explore.sights import SIGHTS
 from mqlab.replay import read_report, replay
 from mqlab_widgets.sharing import reopened
 
+from .broken.variants import broker_commits_one_more
+
 BACK = "message-is-given-back"
 
 
@@ -99,6 +101,18 @@ def test_until_a_goal_is_reached(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert result.lab.world.slice_no == found["slice"]
     opened = reopened(Path(path)).history
     assert str(opened.at_cursor).strip() == found["what"]
+
+
+def test_a_seed_that_fails_on_the_way_is_told_and_the_search_goes_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker_commits_one_more(monkeypatch)
+    arguments = ["explore", "push-clustering", "-p", "messages=5", "--seeds", "2", "--jobs", "1"]
+    assert main([*arguments, "--until", "goal:member-without-a-queue"]) == 0
+    failed, command, reached, *_ = capsys.readouterr().out.splitlines()
+    assert failed.startswith("seed 0: readers committed an offset behind broker-a Orders queue")
+    assert command.startswith("  mqlab explore push-clustering --seed 0 ")
+    assert reached.startswith("seed 0 reaches member-without-a-queue")
 
 
 def test_until_a_goal_that_is_not_reached(capsys: pytest.CaptureFixture[str]) -> None:
