@@ -205,6 +205,13 @@ explore-seeds: $(STAMPS)/labs $(STAMPS)/project ## play the scenarios under seed
 	@$(PY) -m mqlab scenarios --faulty | while read -r name; do \
 		echo "$$name:"; $(PY) -m mqlab explore "$$name" --seeds $(SEEDS) || exit 1; done
 
+# How many drawn worlds `make unreached` plays; more go on from what is in out/unreached.
+WORLDS ?= 2000
+
+.PHONY: unreached
+unreached: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project ## play drawn worlds, and write which lines none has reached into docs/checks.md (an hour)
+	$(PY) -m tests.explore.unreached --seeds $(WORLDS) --write --list
+
 .PHONY: mutants
 mutants: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project ## break the safeguards one at a time, and write what exploration finds into docs/checks.md
 	$(PY) -m tests.explore.mutants --write

@@ -15,6 +15,7 @@ COMMANDS = {
     "trace": "play a scenario and print its events, its hash, or write them to a file",
     "replay": "play a report again and say whether its hash agrees",
     "explore": "play a scenario from many seeds, with faults",
+    "corpus": "say how thorough the worlds of an exploration were",
     "lab": "open JupyterLab on your copy of the labs",
     "demo": "open JupyterLab on a world that plays",
     "store": "look into a store directory: ls, recover",

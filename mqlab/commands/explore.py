@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 
@@ -55,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", metavar="FILE", help="with --seed or --until: write a report for `mqlab replay` to FILE"
     )
+    parser.add_argument(
+        "--corpus", type=Path, metavar="DIR", help="keep what each world came to in DIR, and go on with what is there"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -65,6 +69,10 @@ def run(options: argparse.Namespace) -> int:
     plan = _plan(options.faults)
     if options.until is not None:
         return _until(options, scenario, parameters, plan, goal_until(options.until))
+    if options.corpus is not None:
+        from mqlab.commands.explore_corpus import play_into_corpus
+
+        return play_into_corpus(options, scenario, parameters, plan)
     if options.seed is not None:
         return _one(options, scenario, parameters, plan)
     if options.report:
@@ -117,7 +125,7 @@ def _one(options: argparse.Namespace, scenario: Scenario, parameters: dict[str, 
         print(f"BROKEN: {breach.rule}\n  {breach.reason}\n  {breach.event}".rstrip())
     if options.report:
         print(f"written to {options.report}; play it again: mqlab replay {shlex.quote(options.report)}")
-    print(("1 passed, 0 failed" if outcome.passed else "0 passed, 1 failed") + _compiled())
+    print(("1 passed, 0 failed" if outcome.passed else "0 passed, 1 failed") + compiled())
     return PASSED if outcome.passed else FAILED
 
 
@@ -141,7 +149,7 @@ def _until(
             explore_until.tell_not_found(scenario.name, goal, seeds, options.json)
             return explore_until.NOT_FOUND
     trial = Trial(scenario.name, result.outcome.seed, parameters, plan)
-    command = _command(options, Result(result.outcome, None))
+    command = command_of(options, Result(result.outcome, None))
     explore_until.tell_found(scenario.name, goal, trial, command, options.report, options.json)
     return explore_until.FOUND
 
@@ -150,12 +158,7 @@ def _until(
 
 
 def _many(options: argparse.Namespace, scenario: Scenario, parameters: dict[str, Any], plan: Plan | None) -> int:
-    if plan is None and not scenario.faults:
-        print(
-            f"mqlab: no faults are drawn for {scenario.name}, whose tasks do not expect any; "
-            "give a schedule with --faults",
-            file=sys.stderr,
-        )
+    say_that_none_are_drawn(scenario, plan)
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     failures: list[Result] = []
     excused: Counter[str] = Counter()
@@ -173,7 +176,7 @@ def _many(options: argparse.Namespace, scenario: Scenario, parameters: dict[str,
                 failures.append(result)
                 if not options.json:
                     with shown.aside():
-                        _print_failure(result, options)
+                        print_failure(result, options)
             shown.to(played, f"{len(failures):,} failed")
     if options.json:
         print(json.dumps(_summary(options, played, failures, excused, judged, tally, endless), indent=1))
@@ -182,8 +185,18 @@ def _many(options: argparse.Namespace, scenario: Scenario, parameters: dict[str,
         _print_silent(judged)
         print(*tally.lines(), sep="\n")
         _print_endless(endless, scenario)
-        print(f"{played - len(failures)} passed, {len(failures)} failed{_compiled()}")
+        print(f"{played - len(failures)} passed, {len(failures)} failed{compiled()}")
     return FAILED if failures else PASSED
+
+
+def say_that_none_are_drawn(scenario: Scenario, plan: Plan | None) -> None:
+    """Say on stderr that a scenario which bears no faults is played without."""
+    if plan is None and not scenario.faults:
+        print(
+            f"mqlab: no faults are drawn for {scenario.name}, whose tasks do not expect any; "
+            "give a schedule with --faults",
+            file=sys.stderr,
+        )
 
 
 def _results(
@@ -200,13 +213,14 @@ def _results(
     return results(outcomes(spark, scenario.name, seeds, parameters, None if plan is None else plan_text(plan)))
 
 
-def _print_failure(result: Result, options: argparse.Namespace) -> None:
+def print_failure(result: Result, options: argparse.Namespace) -> None:
+    """Say why a seed failed, and how it is played again."""
     outcome = result.shortest or result.outcome
     print(f"seed {outcome.seed}: {outcome.breaches[0].reason}")
-    print(f"  {shlex.join(_command(options, result))}", flush=True)
+    print(f"  {shlex.join(command_of(options, result))}", flush=True)
 
 
-def _command(options: argparse.Namespace, result: Result) -> list[str]:
+def command_of(options: argparse.Namespace, result: Result) -> list[str]:
     """The command that plays a failure again, with the shortest plan and world that fail where they are shorter."""
     words = ["mqlab", "explore", options.scenario, "--seed", str(result.outcome.seed)]
     found = result.shortest or result.outcome
@@ -252,7 +266,7 @@ def _print_silent(judged: Mapping[str, int]) -> None:
         print(fill(text, LINE_LETTERS, subsequent_indent="  "))
 
 
-def _compiled() -> str:
+def compiled() -> str:
     """What is said where it is not the interpreted mqlab that has played."""
     return " (mqlab compiled)" if running() == COMPILED else ""
 
@@ -293,7 +307,7 @@ def _summary(
         "goals": tally.as_json(),
         "ends_not_judged": endless,
         "failures": [
-            {**_as_json(result.shortest or result.outcome), "command": shlex.join(_command(options, result))}
+            {**_as_json(result.shortest or result.outcome), "command": shlex.join(command_of(options, result))}
             for result in failures
         ],
     }

@@ -66,6 +66,12 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
+def code_of() -> str:
+    """Which sources run: the fingerprint of them, and in a compiled copy that of those from which it was made."""
+    mark = SOURCES.parent / FINGERPRINT
+    return mark.read_text("ascii") if mark.exists() else fingerprint()
+
+
 def state(place: Path = PLACE) -> str:
     """What there is at a place: "none", "current", or "outdated" when the sources or the Python have changed since."""
     mark = place / FINGERPRINT

@@ -87,7 +87,7 @@ def results(frame: DataFrame) -> Iterator[Result]:
 
 def _row(scenario: str, seed: int, parameters: dict[str, Any], plan: Plan | None) -> dict[str, Any]:
     began = time.process_time_ns()
-    outcome, shortest = result = play_task(Task(scenario, seed, parameters, plan))
+    outcome, shortest, _ = result = play_task(Task(scenario, seed, parameters, plan))
     first = None if outcome.passed else outcome.breaches[0]
     return {
         "scenario": scenario,

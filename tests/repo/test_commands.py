@@ -18,7 +18,7 @@ PROMISED = {
     "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
     "grading-test", "labs-all-ways", "mutants", "nbgrader-test", "pip-test", "wheels",
     "spark-archive", "spark-cluster-test", "spark-slow-test", "spark-test",
-    "site", "site-test", "slides", "storage", "storage-test", "wheelhouse", "wheelhouse-test",
+    "site", "site-test", "slides", "storage", "storage-test", "unreached", "wheelhouse", "wheelhouse-test",
 }  # fmt: skip
 
 STEPS = (

@@ -1,4 +1,4 @@
-"""The pages that marking writes, from the templates that lie here. Whatever is put into one is escaped."""
+"""The pages that marking and `mqlab corpus` write, from the templates that lie here. What is put in is escaped."""
 
 from __future__ import annotations
 

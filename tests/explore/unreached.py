@@ -1,0 +1,196 @@
+"""Which lines drawn worlds never reach: `python -m tests.explore.unreached [--seeds 2000] [--write] [--list]`.
+
+Plays drawn worlds one after the other while coverage.py looks on, in parts of 50 seeds. What a part has reached is a
+file below `--data`; a part that is there is not played again, so a long run can be ended and goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from coverage import Coverage
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "checks.md"
+BEGIN, END = "<!-- unreached -->\n", "<!-- end of unreached -->\n"
+PLACES = ("broker", "client", "proxy", "store", "namesrv")
+PART = 50
+LEFT_OUT = ("if TYPE_CHECKING:", "raise NotImplementedError", "raise AssertionError")
+"""What no world can reach: imports for types, and what says that it is never reached."""
+LEAST_RANGE = 3
+"""Shorter ranges are counted and not listed."""
+
+Reached = dict[str, dict[int, int]]
+"""File -> line -> the first seed that reached it."""
+
+
+class Gap(NamedTuple):
+    """Lines of one function that follow each other, none of which was reached."""
+
+    file: str
+    first: int
+    last: int
+    lines: int
+    function: str
+
+
+def play_part(first_seed: int) -> Reached:
+    """What the worlds of these seeds reach."""
+    looking = Coverage(
+        data_file=None, config_file=False, include=[f"{ROOT}/mqlab/{place}/*" for place in PLACES], context="",
+    )  # fmt: skip
+    looking.start()
+    # Not above: lines that run when a module is imported count as reached, if a world imports it.
+    from mqlab.explore import Trial
+
+    for seed in range(first_seed, first_seed + PART):
+        looking.switch_context(str(seed))
+        Trial("drawn", seed)
+    looking.stop()
+    data = looking.get_data()
+    return {
+        str(Path(file).relative_to(ROOT)): {
+            line: min(int(seed or first_seed) for seed in seeds)
+            for line, seeds in data.contexts_by_lineno(file).items()
+        }
+        for file in sorted(data.measured_files())
+    }
+
+
+def kept_part(place: Path, first_seed: int) -> Reached:
+    """What a part has reached: as it was kept, or played now and kept."""
+    kept = place / f"{first_seed:06}.json"
+    if not kept.exists():
+        place.mkdir(parents=True, exist_ok=True)
+        unfinished = kept.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(play_part(first_seed)), encoding="utf-8")
+        unfinished.replace(kept)
+    read = json.loads(kept.read_text(encoding="utf-8"))
+    return {file: {int(line): seed for line, seed in lines.items()} for file, lines in read.items()}
+
+
+def merged(parts: Iterator[Reached]) -> Reached:
+    """The first seed of all parts for each line."""
+    whole: Reached = defaultdict(dict)
+    for part in parts:
+        for file, lines in part.items():
+            for line, seed in lines.items():
+                whole[file][line] = min(seed, whole[file].get(line, seed))
+    return whole
+
+
+class Missing(NamedTuple):
+    """Of each file its lines with code, and those of them that no world has reached."""
+
+    lines: dict[str, list[int]]
+    missing: dict[str, list[int]]
+
+
+def missing_lines(reached: Mapping[str, Mapping[int, int]]) -> Missing:
+    """What was not reached of the five directories."""
+    looking = Coverage(data_file=None, config_file=False)
+    for words in LEFT_OUT:
+        looking.exclude(words)
+    files = sorted(str(path.relative_to(ROOT)) for place in PLACES for path in (ROOT / "mqlab" / place).rglob("*.py"))
+    looking.get_data().add_lines({str(ROOT / file): reached.get(file, {}) for file in files})
+    found = Missing({}, {})
+    for file in files:
+        _, found.lines[file], _, found.missing[file], _ = looking.analysis2(str(ROOT / file))
+    return found
+
+
+def gaps(file: str, lines: list[int], missing: list[int]) -> Iterator[Gap]:
+    """The ranges of a file, each within one function."""
+    functions = _functions(file)
+    ranges: list[tuple[str, list[int]]] = []
+    missed = set(missing)
+    before = False
+    for line in lines:
+        if line in missed:
+            name = functions.get(line, "the module itself")
+            if before and ranges[-1][0] == name:
+                ranges[-1][1].append(line)
+            else:
+                ranges.append((name, [line]))
+        before = line in missed
+    return (Gap(file, found[0], found[-1], len(found), name) for name, found in ranges)
+
+
+def _functions(file: str) -> dict[int, str]:
+    """Line -> the innermost function that it belongs to, with its class."""
+    found: dict[int, str] = {}
+
+    def walk(node: ast.AST, name: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            inner = name
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                inner = f"{name}.{child.name}" if name else child.name
+                if not isinstance(child, ast.ClassDef):
+                    found.update(dict.fromkeys(range(child.body[0].lineno, (child.end_lineno or 0) + 1), inner))
+            walk(child, inner)
+
+    walk(ast.parse((ROOT / file).read_text(encoding="utf-8")), "")
+    return found
+
+
+def table(found: Missing) -> Iterator[str]:
+    """A line for each directory, and one for all."""
+    yield "| directory | lines | never reached | share |"
+    yield "|---|---|---|---|"
+    whole = [0, 0]
+    for place in PLACES:
+        files = [file for file in found.lines if file.startswith(f"mqlab/{place}/")]
+        lines, missing = (sum(len(part[file]) for file in files) for part in found)
+        whole = [whole[0] + lines, whole[1] + missing]
+        yield f"| `mqlab/{place}` | {lines:,} | {missing:,} | {missing / lines:.1%} |"
+    yield f"| all | {whole[0]:,} | {whole[1]:,} | {whole[1] / whole[0]:.1%} |"
+
+
+def curve(reached: Reached, found: Missing, seeds: int) -> str:
+    """How many lines were reached after some worlds, in a sentence."""
+    # Of a statement of several lines any may be the one that was seen, so the share of all at the end is the measure.
+    firsts = sorted(seed for lines in reached.values() for seed in lines.values())
+    steps = [n for n in (1, 10, 100, 1_000) if n < seeds]
+    told = (f"{n:,}: {sum(seed < n for seed in firsts) / len(firsts):.1%}" for n in steps)
+    return f"Of the lines that {seeds:,} worlds reach, the first worlds reached so many: {', '.join(told)}."
+
+
+def main(arguments: list[str]) -> int:
+    """Play what is not there yet, and print the table of directories, or with `--list` every range."""
+    parser = argparse.ArgumentParser(prog="python -m tests.explore.unreached", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=2_000, help=f"how many drawn worlds, in parts of {PART}")
+    parser.add_argument("--data", type=Path, default=ROOT / "out" / "unreached", help="where the parts are kept")
+    parser.add_argument("--write", action="store_true", help="write the table of docs/checks.md anew")
+    parser.add_argument("--list", action="store_true", help="print the ranges, too, those with the most lines first")
+    options = parser.parse_args(arguments)
+    reached = merged(_told(options.data, range(0, options.seeds, PART)))
+    found = missing_lines(reached)
+    lines = [*table(found), "", curve(reached, found, options.seeds)]
+    print("\n".join(lines))
+    if options.list:
+        ranges = [gap for file in found.lines for gap in gaps(file, found.lines[file], found.missing[file])]
+        for gap in sorted(ranges, key=lambda gap: (-gap.lines, gap.file, gap.first)):
+            if gap.lines >= LEAST_RANGE:
+                print(f"{gap.lines:>5}  {gap.file}:{gap.first}-{gap.last}  {gap.function}")
+    if options.write:
+        text = PAGE.read_text(encoding="utf-8")
+        head, tail = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
+        PAGE.write_text(head + "\n".join(lines) + "\n" + tail, encoding="utf-8")
+    return 0
+
+
+def _told(place: Path, firsts: range) -> Iterator[Reached]:
+    for first_seed in firsts:
+        yield kept_part(place, first_seed)
+        print(f"{first_seed + PART:,} worlds", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
