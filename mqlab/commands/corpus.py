@@ -22,10 +22,15 @@ MOST_NAMES = 120
 
 PLURALS = {
     "event": "kinds of events", "value": "values in events", "setting": "settings", "operation": "operations",
-    "fault": "faults", "rule": "rules with something to judge", "exception": "exceptions needed",
-    "goal": "goals reached",
+    "fault": "faults", "rule": "rules that judged something", "exception": "exceptions that were needed",
+    "goal": "goals that were reached",
 }  # fmt: skip
-"""What is said of the things of each kind."""
+"""What is said of the things of each kind that were seen."""
+NEVER = {
+    **PLURALS, "rule": "rules that were silent", "exception": "exceptions that nobody needed",
+    "goal": "goals that were not reached",
+}  # fmt: skip
+"""And of those that were not."""
 HOW_CHANCE = (
     "A world that has shown something which no other one has would have been new whenever it had come last. "
     "So the share of such worlds is the chance that the next one shows something new (Good and Turing)."
@@ -91,8 +96,8 @@ def forecast(curve: Curve) -> str:
     if tested is None:
         return ""
     return (
-        f"Put to the test: by the first {tested.worlds:,} worlds the chance was {tested.chance:.1%}, and of the "
-        f"{tested.later:,} behind them {tested.new:,} showed something new ({tested.new / tested.later:.1%})."
+        f"Put to the test: by what the first {tested.worlds:,} worlds have shown the chance was {tested.chance:.1%}, "
+        f"and of the {tested.later:,} behind them {tested.new:,} showed something new ({tested.new / tested.later:.1%})."
     )
 
 
@@ -122,7 +127,7 @@ def text(header: Header, found: Thoroughness) -> Iterator[str]:
     yield from ("", _filled(HOW_CHANCE), "", "Never seen")
     for kind in found.kinds:
         if found.never(kind):
-            yield _filled(f"{PLURALS[kind]} ({len(found.never(kind)):,}): {listed(found.never(kind))}")
+            yield _filled(f"{NEVER[kind]} ({len(found.never(kind)):,}): {listed(found.never(kind))}")
     yield from ("", f"  {'What each rule judged':<40}{'times':>12}{'in worlds':>12}")
     for name, count in sorted(found.judged.items(), key=lambda item: (-item[1].worlds, item[0])):
         yield f"  {name:<40}{count.times:>12,}{count.worlds:>12,}" + ("  silent" if not count.times else "")

@@ -10,7 +10,7 @@ from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter, Rang
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
-from mqlab.commands.corpus import HOW_CHANCE, PLURALS, chance, forecast, told
+from mqlab.commands.corpus import HOW_CHANCE, NEVER, PLURALS, chance, forecast, told
 from mqlab.explore.corpus import Header
 from mqlab.explore.seen import kind_of
 from mqlab.explore.thoroughness import Curve, Point, Thoroughness
@@ -36,13 +36,14 @@ def page(header: Header, found: Thoroughness) -> str:
         title=f"How thorough: {header.scenario}",
         told=told(header, found),
         mqlab=header.mqlab,
+        shortly=_shortly(found),
         chance=chance(found.named),
         pair_chance=chance(found.pairs),
         how_chance=HOW_CHANCE,
-        forecasts=[sentence for curve in (found.named, found.pairs) if (sentence := forecast(curve))],
+        forecasts=[said for said in map(forecast, (found.named, found.pairs)) if said],
         kinds=[_kind(found, kind) for kind in found.kinds],
         pairs=(len(found.pairs.first), len(found.pairs.once)),
-        never=[(PLURALS[kind], never) for kind in found.kinds if (never := found.never(kind))],
+        never=[(NEVER[kind], never) for kind in found.kinds if (never := found.never(kind))],
         firsts=[(PLURALS[kind], _firsts(found, kind)) for kind in found.kinds if found.seen(kind)],
         judged=sorted(((name, *count) for name, count in found.judged.items()), key=lambda row: (-row[2], row[0])),
         excused=sorted(((name, *count) for name, count in found.excused.items()), key=lambda row: (-row[2], row[0])),
@@ -53,6 +54,17 @@ def page(header: Header, found: Thoroughness) -> str:
         script=script,
         library=Resources(mode="inline", components=["bokeh"]).render(),
     )
+
+
+def _shortly(found: Thoroughness) -> list[str]:
+    """The whole page in a few lines."""
+    never = [f"{len(names):,} of {len(found.could[kind]):,} {PLURALS[kind].partition(' that ')[0]}"
+             for kind in ("event", "setting", "rule") if (names := found.never(kind))]  # fmt: skip
+    return [
+        f"{len(found.failures):,} of {len(found.seeds):,} worlds broke a rule.",
+        f"The chance that one more world shows something new is {found.named.chance:.1%}, pairs of events left aside.",
+        *([f"Nothing was seen of {', '.join(never)}: of these the worlds say nothing."] if never else []),
+    ]
 
 
 def _kind(found: Thoroughness, kind: str) -> tuple[str, int, int, int | str, int | str]:

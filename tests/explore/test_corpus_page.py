@@ -63,6 +63,9 @@ def test_a_page_has_what_was_seen_what_never_was_and_what_failed() -> None:
     assert "100.0% (2 of 2 worlds have shown something that no other one has)" in text
     assert "50.0% (1 of 2 worlds" in text
     assert "7 A rule. <b>reason</b> mqlab explore drawn --seed 7 --faults none" in text
+    assert "1 of 2 worlds broke a rule." in text
+    assert f"Nothing was seen of {len(CATALOGUE) - 2} of {len(CATALOGUE)} kinds of events" in text
+    assert "rules that were silent" in text
     assert "SendsEnd 4 2" in text
     assert "CallsEnd 0 0 silent" in text
     assert "a torn record 2 2" in text
@@ -73,7 +76,7 @@ def test_a_page_has_what_was_seen_what_never_was_and_what_failed() -> None:
 
 def test_a_page_of_many_worlds_puts_the_chance_to_the_test() -> None:
     words = shown(*(world(seed, (f"value PullHeld reason={seed}",) if seed % 2 else ()) for seed in range(200)))
-    assert "by the first 180 worlds the chance was 50.0%, and of the 20 behind" in words.text
+    assert "by what the first 180 worlds have shown the chance was 50.0%, and of the 20 behind" in words.text
     assert "them 10 showed something new (50.0%)" in words.text
 
 
