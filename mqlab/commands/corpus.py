@@ -96,8 +96,8 @@ def forecast(curve: Curve) -> str:
     if tested is None:
         return ""
     return (
-        f"Put to the test: by what the first {tested.worlds:,} worlds showed the chance was {tested.chance:.1%}, "
-        f"and of the {tested.later:,} behind them {tested.new:,} showed something new ({tested.new / tested.later:.1%})."
+        f"Put to the test: by what the first {tested.worlds:,} worlds showed the chance was {tested.chance:.1%}; "
+        f"of the {tested.later:,} behind them {tested.new:,} showed something new ({tested.new / tested.later:.1%})."
     )
 
 
