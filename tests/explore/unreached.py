@@ -41,16 +41,16 @@ class Gap(NamedTuple):
     function: str
 
 
-def play_part(first_seed: int) -> Reached:
-    """What the worlds of these seeds reach."""
+def play_part(first_seed: int, seeds: int = PART) -> Reached:
+    """What the worlds of so many seeds reach."""
     looking = Coverage(
         data_file=None, config_file=False, include=[f"{ROOT}/mqlab/{place}/*" for place in PLACES], context="",
     )  # fmt: skip
     looking.start()
-    # Not above: lines that run when a module is imported count as reached, if a world imports it.
+    # Not at the top: lines that run when a module is imported count as reached, if a world imports it.
     from mqlab.explore import Trial
 
-    for seed in range(first_seed, first_seed + PART):
+    for seed in range(first_seed, first_seed + seeds):
         looking.switch_context(str(seed))
         Trial("drawn", seed)
     looking.stop()
