@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.client.consumer.listener import ListenerRaised, ListenerReturnedNone
@@ -254,7 +256,10 @@ class Trial:
             hooks.detach(sink)
         for rule in (*self.rules, *self.sights):
             if case.brokers_are_up or isinstance(rule, EverythingSettles):
-                rule.at_end()
+                try:
+                    rule.at_end()
+                except Exception as error:  # noqa: BLE001  # a defect of one rule must not take away what others say
+                    self._breaches.append(_failed(rule, error))
         for sink in sinks:
             hooks.attach(sink)
 
@@ -296,6 +301,13 @@ class Trial:
     def first_reached(self) -> dict[str, Record]:
         """The event at which each goal was reached first, by the name of the goal."""
         return {goal: at for rule in (*self.rules, *self.sights) for goal, at in rule.first_reached.items()}
+
+
+def _failed(rule: Rule, error: Exception) -> Breach:
+    """What is said of a rule that cannot judge, since it has a defect itself."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{PurePath(where.filename).name}:{where.lineno}"
+    return Breach(rule.rule, f"{type(rule).__name__} itself failed, at {place}: {type(error).__name__}: {error}", "")
 
 
 def _watching(case: Case, rules: Sequence[Rule]) -> Callable[[Row], None]:

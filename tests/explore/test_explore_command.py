@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from mqlab.commands.cli import main
 from mqlab.explore import Trial
+from mqlab.explore.rules_of_calls import SendsEnd
 
 from .broken.variants import broker_commits_one_more, failed_send_back_drops
 
@@ -97,6 +99,19 @@ def test_one_seed_says_how_much_each_rule_judged(capsys: pytest.CaptureFixture[s
     judged = Trial("push-clustering", 2, {"messages": 5}, ()).outcome.judged
     assert f"judged {judged['SendsEnd']} times: SendsEnd" in lines
     assert sum(line.startswith("judged ") for line in lines) == sum(times > 0 for times in judged.values())
+
+
+def test_a_rule_that_fails_itself_is_named_and_the_others_still_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    def divides(self: SendsEnd) -> None:
+        raise ZeroDivisionError("nothing to divide by")
+
+    right = Trial("one-way", 0, {"messages": 3}, ()).outcome
+    monkeypatch.setattr(SendsEnd, "at_end", divides)
+    outcome = Trial("one-way", 0, {"messages": 3}, ()).outcome
+    (breach,) = outcome.breaches
+    words = r"SendsEnd itself failed, at test_explore_command\.py:\d+: ZeroDivisionError: nothing to divide by"
+    assert re.fullmatch(words, breach.reason)
+    assert outcome.judged["NothingIsLeftOver"] == right.judged["NothingIsLeftOver"] > 0
 
 
 def test_a_load_that_has_no_end_is_said(capsys: pytest.CaptureFixture[str]) -> None:
