@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from .unreached import PLACES, ROOT, Missing, curve, gaps, kept_part, merged, missing_lines, play_part, table
+from .unreached import PLACES, ROOT, Missing, curve, gaps, kept_part, merged, missing_lines, play_part, reasons, table
 
 SENDING = "mqlab/broker/send_message_processor.py"
 
@@ -56,8 +56,22 @@ def test_the_table_counts_each_directory() -> None:
     assert told[-1] == "| all | 20 | 1 | 5.0% |"
 
 
+def test_a_file_counts_for_the_first_reason_that_fits() -> None:
+    missing = {"mqlab/broker/ha/stream.py": [1, 2], "mqlab/broker/new.py": [4], "mqlab/store/timer/one.py": [1, 2, 3]}
+    told = list(reasons(Missing(missing, missing)))[2:]
+    assert [line.split(" | ")[1:] for line in told] == [["3", "50% |"], ["2", "33% |"], ["1", "17% |"]]
+    assert [line[2:8] for line in told] == ["timers", "slaves", "the br"]
+
+
+def test_every_line_has_a_reason() -> None:
+    found = missing_lines({})
+    lines = [int(line.split(" | ")[1].replace(",", "")) for line in list(reasons(found))[2:]]
+    assert sum(lines) == sum(map(len, found.lines.values())) > 20_000
+    assert len(lines) > 10
+
+
 def test_the_curve_is_the_share_of_what_all_worlds_reach() -> None:
     reached = {"a": {1: 0, 2: 0, 3: 5, 4: 40}}
-    assert curve(reached, Missing({}, {}), 50) == (
+    assert curve(reached, 50) == (
         "Of the lines that 50 worlds reach, the first worlds reached so many: 1: 50.0%, 10: 75.0%."
     )

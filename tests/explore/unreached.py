@@ -10,8 +10,9 @@ import argparse
 import ast
 import json
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,32 @@ LEFT_OUT = ("if TYPE_CHECKING:", "raise NotImplementedError", "raise AssertionEr
 """What no world can reach: imports for types, and what says that it is never reached."""
 LEAST_RANGE = 3
 """Shorter ranges are counted and not listed."""
+
+WHY: dict[str, tuple[str, ...]] = {
+    "slaves: no line of a drawn world makes one": ("broker/ha/*", "*/slave_*", "namesrv/*min_broker*"),
+    "Pop: in order, the key-value engine, the merge buffer, acks of many, notifications": (
+        "broker/pop/*", "broker/*pop*", "client/consumer/pop/*",
+    ),
+    "conditions: nobody subscribes with SQL": ("broker/filter/*", "store/*bit_map*", "store/*ext*"),
+    "requests and replies: no line asks": (
+        "*repl*", "*request_future*", "*request_response*", "client/producer/requests.py",
+    ),
+    "transactions through proxies: `producer5` begins none": (
+        "proxy/*transaction*", "client/v5/transaction.py", "broker/transaction/*",
+    ),
+    "5.x clients and proxies otherwise: renewals, FIFO, what a client is told": ("client/v5/*", "proxy/*"),
+    "cold data: it is switched off": ("broker/coldctr/*",),
+    "timers: recalls, messages that roll": ("broker/*recall*", "store/timer/*", "broker/*timer*"),
+    "requests of administrators: topics, groups, offsets, settings, what a client runs": (
+        "broker/admin_*", "broker/broker2client.py", "client/consumer/running_info.py", "client/broker_requests.py",
+        "client/consumer/push/consume_directly.py", "broker/topic_attributes.py",
+    ),
+    "name servers: configuration, write permissions, topics of clusters, questions of administrators": ("namesrv/*",),
+    "the store: batch queues, search by time, deletion of files, what a store's files are asked": ("store/*",),
+    "clients of 4.x: calls that no load makes, errors that no fault brings about": ("client/*",),
+    "the broker otherwise: a clean end, refusals, errors": ("broker/*",),
+}  # fmt: skip
+"""Why lines are not reached, with the files below mqlab/ of which that is said; of several reasons the first counts."""
 
 Reached = dict[str, dict[int, int]]
 """File -> line -> the first seed that reached it."""
@@ -153,7 +180,20 @@ def table(found: Missing) -> Iterator[str]:
     yield f"| all | {whole[0]:,} | {whole[1]:,} | {whole[1] / whole[0]:.1%} |"
 
 
-def curve(reached: Reached, found: Missing, seeds: int) -> str:
+def reasons(found: Missing) -> Iterator[str]:
+    """A line for each reason why lines are not reached, those with the most lines first."""
+    counted: Counter[str] = Counter()
+    for file, missing in found.missing.items():
+        below = file.removeprefix("mqlab/")
+        why = next(why for why, patterns in WHY.items() if any(fnmatch(below, pattern) for pattern in patterns))
+        counted[why] += len(missing)
+    yield "| why | lines | of all that is not reached |"
+    yield "|---|---|---|"
+    for why, lines in counted.most_common():
+        yield f"| {why} | {lines:,} | {lines / max(1, counted.total()):.0%} |"
+
+
+def curve(reached: Reached, seeds: int) -> str:
     """How many lines were reached after some worlds, in a sentence."""
     # Of a statement of several lines any may be the one that was seen, so the share of all at the end is the measure.
     firsts = sorted(seed for lines in reached.values() for seed in lines.values())
@@ -172,7 +212,8 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     reached = merged(_told(options.data, range(0, options.seeds, PART)))
     found = missing_lines(reached)
-    lines = [*table(found), "", curve(reached, found, options.seeds)]
+    lines = [f"{options.seeds:,} drawn worlds:", "", *table(found), "", *reasons(found), ""]
+    lines.append(curve(reached, options.seeds))
     print("\n".join(lines))
     if options.list:
         ranges = [gap for file in found.lines for gap in gaps(file, found.lines[file], found.missing[file])]
