@@ -72,14 +72,16 @@ def least(found: Candidate) -> Candidate:
     return found
 
 
-def _shows(candidate: Candidate) -> bool:
+def _shows(candidate: Candidate, most_events: int | None = None) -> bool:
+    """Does a world show what it is kept for, with all rules held, within so many events?"""
     parameters = {"world": candidate.world}
     try:
         trial = Trial("drawn", candidate.seed, parameters, plan_from_text(candidate.faults))
     except LearnerError:
         return False
-    fits = trial.lab is not None and len(trial.lab.history) <= MOST_EVENTS and trial.outcome.passed
-    return fits and set(candidate.shows) <= seen_in(trial, parameters)
+    if trial.lab is None or (most_events is not None and len(trial.lab.history) > most_events):
+        return False
+    return trial.outcome.passed and set(candidate.shows) <= seen_in(trial, parameters)
 
 
 def main(arguments: list[str]) -> int:
@@ -101,8 +103,10 @@ def main(arguments: list[str]) -> int:
         path = TAPES / f"drawn-{found.seed}.json"
         if len(list(TAPES.glob("*.json"))) >= options.most:
             break
+        if path.exists():
+            continue
         kept = least(found)
-        if not path.exists() and _shows(kept):
+        if _shows(kept, MOST_EVENTS):
             write_tape(record("drawn", kept.seed, {"world": kept.world}, kept.faults, kept.shows), path)
             print(f"{path.name}: {', '.join(kept.shows)}", flush=True)
     return 1 if lost else 0
