@@ -197,13 +197,14 @@ fast-test: fast ## the hashes and the tests of the store and of restarted client
 	$(PY) -m mqlab fast python -m pytest -q $(COMPILED_REFUSES) tests/lab/test_determinism.py \
 		tests/lab/test_restarted_clients.py tests/store
 
-# How many seeds of each scenario `make explore-seeds` plays.
+# How many seeds of each scenario `make explore-seeds` plays; with CORPUS=out/night each has a corpus there.
 SEEDS ?= 1000
+CORPUS ?=
 
 .PHONY: explore-seeds
 explore-seeds: $(STAMPS)/labs $(STAMPS)/project ## play the scenarios under seeded faults (SEEDS=100: fewer than 1,000 seeds)
 	@$(PY) -m mqlab scenarios --faulty | while read -r name; do \
-		echo "$$name:"; $(PY) -m mqlab explore "$$name" --seeds $(SEEDS) || exit 1; done
+		echo "$$name:"; $(PY) -m mqlab explore "$$name" --seeds $(SEEDS) $(if $(CORPUS),--corpus "$(CORPUS)/$$name") || exit 1; done
 
 # How many drawn worlds `make unreached` plays; more go on from what is in out/unreached.
 WORLDS ?= 2000

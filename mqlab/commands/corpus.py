@@ -38,38 +38,41 @@ HOW_CHANCE = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print how thorough a corpus is, or write it as a page; 0."""
+    """Print how thorough corpora are together, or write it as a page; 0."""
     parser = argparse.ArgumentParser(prog="mqlab corpus", description=__doc__)
-    parser.add_argument("directory", type=Path, help="what was given to mqlab explore --corpus")
+    parser.add_argument("directory", type=Path, nargs="+", help="what was given to mqlab explore --corpus")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with pictures to FILE")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(argv)
-    header = read_header(options.directory)
-    could = could_be_seen(scenarios.get(header.scenario))
-    found = Thoroughness(worlds(options.directory), could)
+    headers = [read_header(place) for place in options.directory]
+    played = (world for place in options.directory for world in worlds(place))
+    found = Thoroughness(played, could_be_seen(*(scenarios.get(header.scenario) for header in headers)))
     if options.html is not None:
         if find_spec("bokeh") is None:
             raise MissingExtraError("bokeh", "labs")
         from mqlab.commands.corpus_page import page
 
-        options.html.write_text(page(header, found), encoding="utf-8")
+        options.html.write_text(page(headers, found), encoding="utf-8")
     if options.json:
-        print(json.dumps(as_json(header, found), indent=1))
+        print(json.dumps(as_json(headers, found), indent=1))
         return 0
-    for line in text(header, found):
+    for line in text(headers, found):
         print(line)
     if options.html is not None:
         print(f"\nwritten to {options.html}")
     return 0
 
 
-def told(header: Header, found: Thoroughness) -> str:
-    """Of what the corpus is, in a sentence."""
-    parameters = "".join(f" {name}={value}" for name, value in header.parameters.items())
-    count = f"{len(found.seeds):,} world{'s' * (len(found.seeds) != 1)} of {header.scenario}{parameters}"
-    faults = "" if header.faults is None else f", faults: {header.faults or 'none'}"
-    failed = len(found.failures)
-    return f"{count} ({spans(found.seeds)}){faults}: {len(found.seeds) - failed:,} passed, {failed:,} failed"
+def told(headers: Sequence[Header], found: Thoroughness) -> list[str]:
+    """Of what the corpora are, in a sentence for each."""
+    return [_told(header, found) for header in headers]
+
+
+def _told(header: Header, found: Thoroughness) -> str:
+    seeds = [one.seed for one in found.seeds if one.label == header.label]
+    failed = sum(world.label == header.label for world in found.failures)
+    count = f"{len(seeds):,} world{'s' * (len(seeds) != 1)} of {header.label}"
+    return f"{count} ({spans(seeds)}): {len(seeds) - failed:,} passed, {failed:,} failed"
 
 
 def spans(seeds: Iterable[int]) -> str:
@@ -107,9 +110,9 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + (f", and {left:,} more (all of them: --html or --json)" if left > 0 else "")
 
 
-def text(header: Header, found: Thoroughness) -> Iterator[str]:
+def text(headers: Sequence[Header], found: Thoroughness) -> Iterator[str]:
     """The report as lines of text."""
-    yield told(header, found)
+    yield from told(headers, found)
     if not found.seeds:
         return
     yield from ("", "What they have shown", f"  {'':<32}{'seen':>8}{'once':>8}{'of':>8}{'never':>8}")
@@ -140,17 +143,20 @@ def text(header: Header, found: Thoroughness) -> Iterator[str]:
         yield from ("", "What failed")
     for world in found.failures:
         if world.failure is not None:
-            yield f"  seed {world.seed}: {world.failure.reason}"
+            yield f"  {world.label} seed {world.seed}: {world.failure.reason}"
             yield f"    {world.failure.command}"
 
 
-def as_json(header: Header, found: Thoroughness) -> dict[str, Any]:
+def as_json(headers: Sequence[Header], found: Thoroughness) -> dict[str, Any]:
     """The report as JSON-able data; of the curves the points after 1, 10, 100 ... worlds."""
     curves = {"named": found.named, "pairs": found.pairs}
     return {
-        **header._asdict(),
+        "corpora": [header._asdict() for header in headers],
         "seeds": found.seeds,
-        "failures": [{"seed": world.seed, **world.failure._asdict()} for world in found.failures if world.failure],
+        "failures": [
+            {"world": world.label, "seed": world.seed, **world.failure._asdict()}
+            for world in found.failures if world.failure
+        ],
         "curves": {name: [point._asdict() for point in curve.after()] for name, curve in curves.items()},
         "chance": {name: curve.chance for name, curve in curves.items()},
         "first": {kind: found.seen(kind) for kind in found.kinds},

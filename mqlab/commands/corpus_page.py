@@ -23,7 +23,7 @@ _WIDTH = 900
 WORLDS = "worlds played"
 
 
-def page(header: Header, found: Thoroughness) -> str:
+def page(headers: Sequence[Header], found: Thoroughness) -> str:
     """The page as text."""
     pictures: dict[str, Any] = {
         "things": _growing("Different things seen, without pairs of events", "different things", found.named, BLUE),
@@ -33,9 +33,9 @@ def page(header: Header, found: Thoroughness) -> str:
     script, divisions = components(pictures)
     return rendered(
         "corpus",
-        title=f"How thorough: {header.scenario}",
-        told=told(header, found),
-        mqlab=header.mqlab,
+        title=f"How thorough: {', '.join(header.scenario for header in headers)}",
+        told=told(headers, found),
+        mqlab=", ".join(sorted({header.mqlab for header in headers})),
         shortly=_shortly(found),
         chance=chance(found.named),
         pair_chance=chance(found.pairs),
@@ -49,7 +49,7 @@ def page(header: Header, found: Thoroughness) -> str:
         excused=sorted(((name, *count) for name, count in found.excused.items()), key=lambda row: (-row[2], row[0])),
         worlds=len(found.seeds),
         unended=found.unended,
-        failures=[(world.seed, *world.failure) for world in found.failures if world.failure],
+        failures=[(f"{world.label} seed {world.seed}", *world.failure) for world in found.failures if world.failure],
         pictures=divisions,
         script=script,
         library=Resources(mode="inline", components=["bokeh"]).render(),
@@ -73,10 +73,11 @@ def _kind(found: Thoroughness, kind: str) -> tuple[str, int, int, int | str, int
     return PLURALS[kind], len(found.seen(kind)), found.once(kind), of, never
 
 
-def _firsts(found: Thoroughness, kind: str) -> list[tuple[str, int, str]]:
-    """What was seen of a kind, the seed that showed it first, and whether no other has; the newest first."""
+def _firsts(found: Thoroughness, kind: str) -> list[tuple[str, str, str]]:
+    """What was seen of a kind, the world that showed it first, and whether no other has; the newest first."""
     once = {name.partition(" ")[2] for name in found.named.once if kind_of(name) == kind}
-    return [(name, seed, "only there" if name in once else "") for name, seed in reversed(found.seen(kind).items())]
+    newest = reversed(found.seen(kind).items())
+    return [(name, str(whose), "only there" if name in once else "") for name, whose in newest]
 
 
 # -- pictures --

@@ -35,6 +35,12 @@ class Header(NamedTuple):
     faults: str | None
     rules: tuple[str, ...]
 
+    @property
+    def label(self) -> str:
+        """The scenario with what was given to it, as in "push-clustering messages=5, faults: none"."""
+        parameters = "".join(f" {name}={value}" for name, value in self.parameters.items())
+        return f"{self.scenario}{parameters}" + ("" if self.faults is None else f", faults: {self.faults or 'none'}")
+
 
 class Failure(NamedTuple):
     """A seed that broke a rule: which one, why, and the command that plays it again with the shortest plan."""
@@ -45,8 +51,9 @@ class Failure(NamedTuple):
 
 
 class World(NamedTuple):
-    """One line: what one seed came to, in the order in which they were played."""
+    """One line: what one seed came to, with the label of its corpus."""
 
+    label: str
     seed: int
     new: tuple[str, ...]
     again: tuple[str, ...]
@@ -70,7 +77,7 @@ class Corpus:
         self.torn = False
         self._seen: dict[str, bool] = {}
         """All that was seen; of what more than one world has shown, True."""
-        self._rules = header.rules
+        self._header = header
         try:
             place.mkdir(parents=True, exist_ok=True)
             if not self.path.exists():
@@ -100,13 +107,13 @@ class Corpus:
         new = sorted(name for name in result.seen if name not in self._seen)
         again = sorted(name for name in result.seen if self._seen.get(name) is False)
         line: dict[str, Any] = {"seed": outcome.seed}
-        judged = [outcome.judged.get(rule, 0) for rule in self._rules]
+        judged = [outcome.judged.get(rule, 0) for rule in self._header.rules]
         parts = {"new": new, "again": again, "judged": judged, "excused": outcome.excused, "failure": failure}
         line |= {name: part for name, part in parts.items() if part}
         line |= {} if outcome.load_ended else {"load_ended": False}
         self._write(json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
         self._seen |= dict.fromkeys(new, False) | dict.fromkeys(again, True)
-        world = _world(line, self._rules)
+        world = _world(line, self._header)
         self.seeds.add(world.seed)
         return world
 
@@ -175,7 +182,7 @@ def worlds(place: Path) -> Iterator[World]:
 
     LearnerError, with the number of the line, if another one is damaged.
     """
-    rules = read_header(place).rules
+    header = read_header(place)
     path = place / FILE
     with path.open("rb") as file:
         file.readline()
@@ -183,19 +190,20 @@ def worlds(place: Path) -> Iterator[World]:
             if not line.endswith(b"\n"):
                 return
             try:
-                yield _world(json.loads(line), rules)
+                yield _world(json.loads(line), header)
             except (ValueError, TypeError, KeyError):
                 hint = f"keep what is in front of it: head -n {number - 1} {path} > kept, and put that in its place"
                 raise LearnerError(f"line {number} of the corpus {path} is damaged", hint) from None
 
 
-def _world(line: dict[str, Any], rules: tuple[str, ...]) -> World:
+def _world(line: dict[str, Any], header: Header) -> World:
     failure = line.get("failure")
     return World(
+        header.label,
         line["seed"],
         tuple(line.get("new", ())),
         tuple(line.get("again", ())),
-        dict(zip(rules, line["judged"], strict=True)),
+        dict(zip(header.rules, line["judged"], strict=True)),
         line.get("excused", {}),
         line.get("load_ended", True),
         Failure(*failure) if failure else None,
@@ -221,7 +229,7 @@ _OTHERS = {
     "parameters": "the parameters {}, not of {}",
     "faults": "the faults {!r}, not of {!r} (None: drawn)",
     "mqlab": "mqlab {}, and this is mqlab {}",
-    "code": "another state of mqlab's sources",
+    "code": "another state of mqlab's sources, or another Python",
     "rules": "other rules",
 }
 _OTHER_HINT = "give another directory for these worlds; mqlab corpus still tells of that one"

@@ -54,16 +54,17 @@ def seen_in(trial: Trial, parameters: Mapping[str, Any]) -> frozenset[str]:
     return frozenset({*_of_events(rows), *drawn, *_of_outcome(trial.outcome)})
 
 
-def could_be_seen(scenario: Scenario) -> dict[str, list[str]]:
-    """Kind -> all that could be seen of it in a scenario, of the kinds of which there is such a list."""
-    drawn = scenario.name == DRAWN
+def could_be_seen(*scenarios: Scenario) -> dict[str, list[str]]:
+    """Kind -> all that could be seen of it in these scenarios, of the kinds of which there is such a list."""
+    drawn = any(scenario.name == DRAWN for scenario in scenarios)
+    faults = {verb for scenario in scenarios for verb in scenario.faults}
     settings = (_setting(kind, key, value) for kind, key, value in _legal()) if drawn else ()
     exceptions = sorted({name for rule in RULES for name in rule.EXCEPTIONS})
     return {
         "event": _named("event", CATALOGUE),
         "setting": sorted(settings),
         "operation": _named("operation", ACTS if drawn else ()),
-        "fault": _named("fault", [verb for verb in FAULTS if verb in scenario.faults]),
+        "fault": _named("fault", [verb for verb in FAULTS if verb in faults]),
         "rule": _named("rule", [rule.__name__ for rule in RULES]),
         "exception": _named("exception", exceptions),
     }

@@ -19,6 +19,16 @@ LEAST_TESTED = 10
 """Fewer worlds test nothing."""
 
 
+class Seed(NamedTuple):
+    """Which world it was: the label of its corpus, and its seed."""
+
+    label: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.label} seed {self.seed}"
+
+
 class Point(NamedTuple):
     """What was known after some worlds: how many things had been seen, and the chance that the next shows a new one."""
 
@@ -46,34 +56,44 @@ class Count(NamedTuple):
 class Curve:
     """What was seen of some kinds of things, world after world.
 
-    `first` is the seed that showed each first, in that order, `once` what no other world has shown since; `points` says
-    after each world what was known.
+    `first` is the world that showed each first, in that order, `once` what no other world has shown since; `points`
+    says after each world what was known.
     """
 
     def __init__(self) -> None:
-        self.first: dict[str, int] = {}
+        self.first: dict[str, Seed] = {}
         self.once: set[str] = set()
         self.points: list[Point] = []
-        self._alone: Counter[int] = Counter()
-        """Seed -> how many things this one alone has shown, if there are any."""
+        self._alone: Counter[Seed] = Counter()
+        """World -> how many things this one alone has shown, if there are any."""
         self._new: list[bool] = []
 
-    def add(self, seed: int, new: Iterable[str], again: Iterable[str]) -> None:
-        """Count one more world: what it shows first of all, and what it shows as the second one."""
+    def add(self, seed: Seed, new: Iterable[str], again: Iterable[str]) -> None:
+        """Count one more world: what it shows first in its corpus, and what it shows there as the second one.
+
+        When corpora are read one after the other, what is new in a later one may have been seen before.
+        """
         before = len(self.first)
         for name in new:
-            self.first[name] = seed
-            self.once.add(name)
-            self._alone[seed] += 1
+            if name in self.first:
+                self._seen_again(name)
+            else:
+                self.first[name] = seed
+                self.once.add(name)
+                self._alone[seed] += 1
         for name in again:
+            self._seen_again(name)
+        worlds = len(self.points) + 1
+        self._new.append(len(self.first) > before)
+        self.points.append(Point(worlds, len(self.first), len(self._alone) / worlds))
+
+    def _seen_again(self, name: str) -> None:
+        if name in self.once:
             self.once.remove(name)
             whose = self.first[name]
             self._alone[whose] -= 1
             if not self._alone[whose]:
                 del self._alone[whose]
-        worlds = len(self.points) + 1
-        self._new.append(len(self.first) > before)
-        self.points.append(Point(worlds, len(self.first), len(self._alone) / worlds))
 
     @property
     def alone(self) -> int:
@@ -103,16 +123,17 @@ class Curve:
 
 
 class Thoroughness:
-    """What the worlds of a corpus say together. `could` says of which kinds there is a list of all that could be seen.
+    """What the worlds of a corpus, or of several, say together.
 
-    `named` is the curve of things with a name of their own, `pairs` that of pairs of events, of which there are too
-    many to name those that never came; `unended` counts worlds in which messages were sent to the last.
+    `could` says of which kinds there is a list of all that could be seen. `named` is the curve of things with a name
+    of their own, `pairs` that of pairs of events, of which there are too many to name those that never came;
+    `unended` counts worlds in which messages were sent to the last.
     """
 
     def __init__(self, worlds: Iterable[World], could: Mapping[str, list[str]]) -> None:
         self.could = could
         self.named, self.pairs = Curve(), Curve()
-        self.seeds: list[int] = []
+        self.seeds: list[Seed] = []
         self.failures: list[World] = []
         self.unended = 0
         self.judged: dict[str, Count] = {}
@@ -121,10 +142,11 @@ class Thoroughness:
             self._add(world)
 
     def _add(self, world: World) -> None:
-        self.seeds.append(world.seed)
+        seed = Seed(world.label, world.seed)
+        self.seeds.append(seed)
         for curve, paired in ((self.named, False), (self.pairs, True)):
             new, again = ([name for name in part if _is_pair(name) is paired] for part in (world.new, world.again))
-            curve.add(world.seed, new, again)
+            curve.add(seed, new, again)
         self.unended += not world.load_ended
         if world.failure is not None:
             self.failures.append(world)
@@ -138,8 +160,8 @@ class Thoroughness:
         """The kinds of things that were seen or could have been."""
         return sorted({*self.could, *map(kind_of, self.named.first)})
 
-    def seen(self, kind: str) -> dict[str, int]:
-        """What was seen of a kind, without the kind in front, and the seed that showed it first."""
+    def seen(self, kind: str) -> dict[str, Seed]:
+        """What was seen of a kind, without the kind in front, and the world that showed it first."""
         found = self.named.first
         return {_name(name): seed for name, seed in found.items() if kind_of(name) == kind}
 

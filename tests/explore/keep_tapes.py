@@ -47,7 +47,7 @@ def candidates(corpus: Path) -> Iterator[Candidate]:
     alone: dict[int, list[str]] = {}
     for name in sorted(found.named.once):
         if kind_of(name) in RARE:
-            alone.setdefault(found.named.first[name], []).append(name)
+            alone.setdefault(found.named.first[name].seed, []).append(name)
     for seed, names in sorted(alone.items(), key=lambda item: (-len(item[1]), item[0])):
         plan = Trial("drawn", seed).plan
         yield Candidate(seed, world_text(draw_world(seed)), plan_text(plan), tuple(names))

@@ -19,7 +19,7 @@ from mqlab.errors import LearnerError
 from mqlab.explore import RULES, play_seeds
 from mqlab.explore.corpus import FILE, Corpus, Header, read_header, worlds
 from mqlab.explore.seen import PAIR, could_be_seen, kind_of
-from mqlab.explore.thoroughness import Thoroughness
+from mqlab.explore.thoroughness import Curve, Seed, Thoroughness
 from mqlab.scenarios import get
 
 from .broken.variants import broker_commits_one_more
@@ -56,8 +56,8 @@ def test_what_was_new_and_what_came_again_is_counted_right(tmp_path: Path) -> No
     times = Counter(name for result in results for name in result.seen if kind_of(name) != PAIR)
     assert found.named.first.keys() == times.keys()
     assert found.named.once == {name for name, count in times.items() if count == 1}
-    for name, seed in found.named.first.items():
-        assert seed == min(result.outcome.seed for result in results if name in result.seen)
+    for name, whose in found.named.first.items():
+        assert whose.seed == min(result.outcome.seed for result in results if name in result.seen)
     alone = [one for one in results if any(times[name] == 1 for name in one.seen)]
     assert found.named.alone == len(alone) > 0
     assert found.named.chance == len(alone) / 8
@@ -68,12 +68,10 @@ def test_what_was_new_and_what_came_again_is_counted_right(tmp_path: Path) -> No
 
 
 def test_the_chance_is_put_to_the_test_by_the_last_tenth_of_the_worlds() -> None:
-    from mqlab.explore.thoroughness import Curve
-
     curve = Curve()
     for seed in range(200):
         # Every tenth world shows something that no other one does; each of the others shows what all do.
-        curve.add(seed, [f"event {seed}"] if seed % 10 == 0 else [], ["event 0"] if seed == 1 else [])
+        curve.add(Seed("drawn", seed), [f"event {seed}"] if seed % 10 == 0 else [], ["event 0"] if seed == 1 else [])
     assert curve.alone == 19
     tested = curve.forecast()
     assert tested is not None
@@ -217,14 +215,33 @@ def test_the_command_tells_of_a_corpus(
     said = capsys.readouterr().out
     assert "3 worlds of push-clustering messages=5 (seeds 0 to 2): 2 passed, 1 failed" in said
     assert "  AckedStaysAway                                     0           0  silent" in said
-    assert "seed 2: readers committed an offset behind broker-a Orders queue" in said
+    assert "push-clustering messages=5 seed 2: readers committed an offset behind broker-a Orders queue" in said
     assert "    mqlab explore push-clustering --seed 2 -p messages=5 --faults" in said
     assert main(["corpus", place, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["seeds"] == [0, 1, 2]
-    assert answer["first"]["event"]["MessageStored"] == 0
+    assert answer["seeds"] == [["push-clustering messages=5", seed] for seed in range(3)]
+    assert answer["first"]["event"]["MessageStored"] == ["push-clustering messages=5", 0]
     assert "PopHeld" in answer["never"]["event"]
     assert answer["failures"][0]["seed"] == 2
+
+
+def test_several_corpora_are_read_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = {name: list(play_seeds(name, range(3), {"messages": 3}, look=True)) for name in ("one-way", "async-send")}
+    for name, of_one in results.items():
+        with Corpus(tmp_path / name, HEADER._replace(scenario=name)) as corpus:
+            for result in of_one:
+                corpus.add(result)
+    places = [tmp_path / name for name in results]
+    found = Thoroughness([world for place in places for world in worlds(place)], {})
+    times = Counter(name for of_one in results.values() for result in of_one for name in result.seen)
+    once = {name for name, count in times.items() if count == 1}
+    assert found.named.once == {name for name in once if kind_of(name) != PAIR}
+    assert found.pairs.once == {name for name in once if kind_of(name) == PAIR}
+    assert found.named.first.keys() | found.pairs.first.keys() == times.keys()
+    assert main(["corpus", *map(str, places)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("3 worlds of one-way messages=3 (seeds 0 to 2)")
+    assert said[1].startswith("3 worlds of async-send messages=3 (seeds 0 to 2)")
 
 
 @pytest.mark.parametrize("more", [["--seed", "1"], ["--json"], ["--master", "local[1]"]])

@@ -41,12 +41,12 @@ class _Words(HTMLParser):
 
 def world(seed: int, new: tuple[str, ...], again: tuple[str, ...] = (), failure: Failure | None = None) -> World:
     judged = dict.fromkeys(HEADER.rules, 0) | {"SendsEnd": 2}
-    return World(seed, new, again, judged, {"a torn record": 1}, True, failure)
+    return World("drawn", seed, new, again, judged, {"a torn record": 1}, True, failure)
 
 
 def shown(*worlds: World) -> _Words:
     words = _Words()
-    words.feed(page(HEADER, Thoroughness(worlds, could_be_seen(get("drawn")))))
+    words.feed(page([HEADER], Thoroughness(worlds, could_be_seen(get("drawn")))))
     words.text = " ".join(words.text.split())
     return words
 
@@ -62,14 +62,14 @@ def test_a_page_has_what_was_seen_what_never_was_and_what_failed() -> None:
     assert f"kinds of events 2 1 {len(CATALOGUE)} {len(CATALOGUE) - 2}" in text
     assert "100.0% (2 of 2 worlds have shown something that no other one has)" in text
     assert "50.0% (1 of 2 worlds" in text
-    assert "7 A rule. <b>reason</b> mqlab explore drawn --seed 7 --faults none" in text
+    assert "drawn seed 7 A rule. <b>reason</b> mqlab explore drawn --seed 7 --faults none" in text
     assert "1 of 2 worlds broke a rule." in text
     assert f"Nothing was seen of {len(CATALOGUE) - 2} of {len(CATALOGUE)} kinds of events" in text
     assert "rules that were silent" in text
     assert "SendsEnd 4 2" in text
     assert "CallsEnd 0 0 silent" in text
     assert "a torn record 2 2" in text
-    assert "PullWoken 7 only there PullHeld 6 " in text
+    assert "PullWoken drawn seed 7 only there PullHeld drawn seed 6 " in text
     assert "PopHeld" in text
     assert words.outside == []
 
