@@ -107,7 +107,10 @@ class PopLedger:
         """
         self.groups: dict[tuple[str, str], dict[str, None]] = {}
         """(broker, group) -> the topics that were popped for it."""
+        self.reset_us: dict[Queue, int] = {}
+        """When a pop of this queue last began elsewhere, since somebody had reset the group."""
         self.handlers: dict[str, Callable[[Row], None]] = {
+            "OffsetCommitted": self._committed,
             "PopReceived": self._asked,
             "CheckPointMade": self._made,
             "PopRecordWritten": self._record_written,
@@ -140,6 +143,10 @@ class PopLedger:
                 return handed
         return None
 
+    def is_before_a_reset(self, handed: Handed) -> bool:
+        """Was this handed out before the group was last reset in this queue?"""
+        return handed.popped_us < self.reset_us.get(handed.point.queue, 0)
+
     def is_dealt_with(self, handed: Handed) -> bool:
         """Has a reviver put this message back, or found that it does not have to?"""
         return (handed.point.queue, handed.queue_offset, handed.pop_time) in self._dealt_with
@@ -149,6 +156,11 @@ class PopLedger:
         return topic in self.groups.get((broker, group), ())
 
     # -- events -----------------------------------------------------------------------------------------------------
+
+    def _committed(self, row: Row) -> None:
+        group, topic, queue_id, _, origin = row[FIRST_FIELD:]
+        if origin in ("reset", "pop reset"):
+            self.reset_us[Queue(row[NODE], group, topic, queue_id)] = row[TS_US]
 
     def _asked(self, row: Row) -> None:
         group, topic = row[FIRST_FIELD : FIRST_FIELD + 2]

@@ -67,7 +67,7 @@ class CommittedIsConsumed(Rule):
 
     Giving back counts as consumed: the copy in the retry topic or among the dead letters goes on from there. In
     broadcasting nothing is given back, and every end of a listener counts. A group that does not want a topic from its
-    beginning is judged from where it began.
+    beginning is judged from where it began, and after a reset or a seek from where that lets it go on.
     """
 
     kinds = ("OffsetCommitted", "OffsetPersisted")
@@ -80,6 +80,8 @@ class CommittedIsConsumed(Rule):
         super().__init__(case)
         self._passed: dict[tuple[str, str, str, int], int] = {}
         """(reader, broker, topic, queue id) -> the offset up to which all is known to be consumed."""
+        self._moves: dict[tuple[str, str, str, int], int] = {}
+        """The same -> how many resets and seeks of it were minded."""
 
     def on_event(self, record: Record) -> None:
         """Look at what a new offset passes."""
@@ -97,11 +99,21 @@ class CommittedIsConsumed(Rule):
         if self.case.pops.is_popped(broker, reader.group, record.topic):
             # The offset of a group that pops says what was handed out; its own rules judge what becomes of that.
             return
+        if record.kind == "OffsetCommitted" and record.origin == "reset":
+            return
         key = (reader_name, broker, record.topic, record.queue_id)
-        begin = self._passed.get(key, self.case.ledger.consumption.began.get(key, 0))
+        begin = self._judged_up_to(key)
         for offset in range(begin, record.queue_offset):
             self._passes(record, reader, Place(broker, record.topic, record.queue_id, offset))
         self._passed[key] = max(begin, record.queue_offset)
+
+    def _judged_up_to(self, key: tuple[str, str, str, int]) -> int:
+        consumption = self.case.ledger.consumption
+        moves = consumption.moves.get(key)
+        if moves is not None and len(moves) > self._moves.get(key, 0):
+            self._moves[key] = len(moves)
+            return moves[-1]
+        return self._passed.get(key, consumption.began.get(key, 0))
 
     def _passes(self, record: Record, reader: Reader, place: Place) -> None:
         self.judged += 1
@@ -199,7 +211,8 @@ class StoredIsDelivered(Rule):
             return
         if self.case.pops.is_popped(place.broker, reader.group, place.topic):
             return
-        if place.queue_offset < ledger.consumption.began.get((reader.name, *place[:3]), 0):
+        began = ledger.consumption.began.get((reader.name, *place[:3]), 0)
+        if place.queue_offset < max(began, ledger.consumption.moved_to(reader.name, place)):
             return
         if place.queue_offset >= progress(self.case.lab, reader, place.broker, place.topic, place.queue_id):
             return

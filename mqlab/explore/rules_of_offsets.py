@@ -44,6 +44,8 @@ LATE_ANSWER_TEXT = (
     "notes the offset behind, since nothing is cached where that pull belonged: if it has the queue again by then, it "
     "notes more than it has consumed. An orderly one goes back with its next message."
 )
+RESETS = ("reset", "pop reset")
+"""The origins of offsets to which somebody has set a group."""
 OUTSIDE = ("OFFSET_TOO_SMALL", "OFFSET_OVERFLOW_BADLY", "OFFSET_RESET")
 MOST_TOLD = 4
 """How often a group may pull from one and the same offset outside of a queue: once for each member, and once more."""
@@ -109,7 +111,7 @@ class OffsetsOnlyGrow(Rule):
             # What the broker notes of a broadcasting group is the least of its members, and nobody begins there.
             return
         key = (record.group, record.node, record.topic, record.queue_id)
-        last = self._last.get(key)
+        last = self._last.get(key) if record.origin not in RESETS else None
         self._last[key] = Update(record.ts_us, record.queue_offset)
         self.judged += last is not None
         if last is None or record.queue_offset >= last.offset:
@@ -130,7 +132,7 @@ class OffsetsOnlyGrow(Rule):
 class CorrectedOffsetsFit(Rule):
     """A pull from outside of a queue is told an offset that lies within it, and the group keeps to that."""
 
-    kinds = ("PullRequested", "PullAnswered", "PullFinished", "NodeStarted")
+    kinds = ("PullRequested", "PullAnswered", "PullFinished", "NodeStarted", "OffsetReset")
     EXCEPTIONS: ClassVar[dict[str, str]] = {BEHIND: BEHIND_TEXT}
 
     def __init__(self, case: Case) -> None:
@@ -144,6 +146,9 @@ class CorrectedOffsetsFit(Rule):
         """Compare the offset with the queue as it is at this moment, and count how often a group hears it."""
         if record.kind == "NodeStarted":
             self._told.clear()
+        elif record.kind == "OffsetReset":
+            # Whoever pulls next is told the offset of the reset, wherever that pull begins.
+            self._told.pop((record.group, record.node, record.topic, record.queue_id), None)
         elif record.kind == "PullRequested":
             self._asked[record.node, self._queue(record)] = record.queue_offset
         elif record.kind == "PullFinished":

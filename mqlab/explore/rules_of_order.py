@@ -72,11 +72,11 @@ class InOrder(Rule):
         consumption = self.case.ledger.consumption
         broker = self.case.ledger.names.broker_of(record.broker_name)
         place = Place(broker, record.topic, record.queue_id, record.queue_offset)
+        begin = max(begin, consumption.moved_to(reader.name, place))
         in_front = [place._replace(queue_offset=offset) for offset in range(begin, record.queue_offset)]
-        if reader.is_choosy(record.topic):
-            in_front = [each for each in in_front if consumption.wants(reader, each)]
-            if not in_front:
-                return
+        in_front = [each for each in in_front if not self._is_done_with(reader, each)]
+        if not in_front:
+            return
         if record.queue_offset <= consumption.corrected.get((reader.name, *place[:3]), 0):
             self.excuse(SKIPPED)
         elif consumption.is_misled(reader.name, place):
@@ -86,6 +86,15 @@ class InOrder(Rule):
         else:
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
             self.found(record.row, f"offset {record.queue_offset} of {at} was consumed before offset {begin}")
+
+
+    def _is_done_with(self, reader: Reader, place: Place) -> bool:
+        """Is this message not wanted, or given back, as one that was tried too often is (checkReconsumeTimes)?"""
+        ledger = self.case.ledger
+        if reader.is_choosy(place.topic) and not ledger.consumption.wants(reader, place):
+            return True
+        kept = ledger.stores.stored.get(place)
+        return kept is not None and ledger.consumption.is_done(reader.name, place, kept)
 
 
 class OneOwner(Rule):

@@ -153,7 +153,7 @@ class _PopRule(Rule):
 
 
 class AckedStaysAway(_PopRule):
-    """A message that its consumer acknowledged in time does not come again."""
+    """A message that its consumer acknowledged in time does not come again, unless its group is reset."""
 
     kinds = ("MessagePopped", "MessageRevived", "ReviveCheckPointRead", "TimerMessageDropped")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
@@ -180,6 +180,8 @@ class AckedStaysAway(_PopRule):
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         times = self.case.pops.handed.get((queue, record.queue_offset), [])
         acked = [handed for handed in times if handed.counts_as_acked]
+        if record.kind == "MessagePopped":
+            acked = [handed for handed in acked if not self.case.pops.is_before_a_reset(handed)]
         self.judged += bool(acked)
         if acked and not self._is_another(record, acked[-1]):
             exception = self._reason(record, acked, times)
@@ -291,7 +293,7 @@ class NothingUnackedIsLost(_PopRule):
             if handed.unique_key in ("", kept.unique_key)
         ]
         problem = self._problem(place, times)
-        if not problem:
+        if not problem or self._is_passed_by_a_reset(queue, place, times):
             return
         exception = self._reason(place, kept, times) or self._reason_in_order(group, place, times)
         if not exception and self.case.lab.world.now_us - self._asked_us.get(group, 0) > NOBODY_POPS_US:
@@ -300,6 +302,12 @@ class NothingUnackedIsLost(_PopRule):
             self.excuse(exception)
         else:
             self.found(kept.row, f"message {kept.unique_key} at {place} {problem} {group}")
+
+    def _is_passed_by_a_reset(self, queue: Queue, place: Place, times: list[Handed]) -> bool:
+        """Did a reset take the group past a message that it had not been given, or been given in order?"""
+        if place.queue_offset >= self.case.ledger.consumption.moved_to(queue.group, place):
+            return False
+        return not times or (times[-1].in_order and self.case.pops.is_before_a_reset(times[-1]))
 
     def _problem(self, place: Place, times: list[Handed]) -> str:
         """What is wrong with a message, up to the name of its group; "" for nothing."""
@@ -353,7 +361,10 @@ class NothingUnackedIsLost(_PopRule):
 
 
 class RevivedInTime(_PopRule):
-    """Nobody gets a message that another one of the group may still be at: it is invisible until its time is over."""
+    """Nobody gets a message that another one of the group may still be at: it is invisible until its time is over.
+
+    A group that is reset begins anew, whoever is at what.
+    """
 
     kinds = ("MessageRevived", "MessagePopped", "ReviveCheckPointRead", "ReviveAckRead")
     EXCEPTIONS: ClassVar[dict[str, str]] = {FORGOTTEN: FORGOTTEN_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT}
@@ -384,6 +395,8 @@ class RevivedInTime(_PopRule):
         *before, this = self.case.pops.handed[queue, record.queue_offset]
         self.judged += len(before)
         for handed in before:
+            if self.case.pops.is_before_a_reset(handed):
+                continue
             is_out = handed.until_ms > now_ms and not handed.changed and handed.acked_us < 0
             # In order an attempt that asks again gets the same messages.
             if is_out and not this.in_order and handed.unique_key == this.unique_key:
@@ -557,7 +570,7 @@ class OrderedPopsWait(_PopRule):
         self.judged += max(1, len(out))
         now_ms = self.case.lab.world.nodes[record.node].now_ms()
         for offset, handed in list(out.items()):
-            if handed.acked_us >= 0 or handed.until_ms <= now_ms:
+            if handed.acked_us >= 0 or handed.until_ms <= now_ms or self.case.pops.is_before_a_reset(handed):
                 del out[offset]
             elif self._must_wait(record, queue, offset, handed):
                 if self.started_since(record.node, handed.popped_us):

@@ -42,7 +42,8 @@ class EverythingSettles(Rule):
         ),
         NOT_POLLED: (
             "A lite pull consumer notes the offset behind the last message that it handed out. What its tags leave out "
-            "behind that is read again after a rebalance, and never passed."
+            "behind that, or a reset that its broker told it of passes over, is read again after a rebalance, and "
+            "never passed."
         ),
         TORN: TORN_TEXT,
         STALE: STALE_TEXT,
@@ -151,8 +152,7 @@ class EverythingSettles(Rule):
         """Why a reader gets no further in a queue, as far as RocketMQ's does not either; "" where it does."""
         if self._comes_without_end(reader, place):
             return AGAIN_WITHOUT_END
-        consumption = self.case.ledger.consumption
-        if reader.hands_out and reader.is_choosy(place.topic) and not consumption.wanted_between(reader, place, end):
+        if reader.hands_out and self._passes_the_rest(reader, place, end):
             return NOT_POLLED
         wanted = 0
         for offset in range(place.queue_offset, end) if place.topic in reader.conditions else ():
@@ -163,6 +163,14 @@ class EverythingSettles(Rule):
             if wanted == ONE_PULL:
                 break
         return ""
+
+    def _passes_the_rest(self, reader: Reader, place: Place, end: int) -> bool:
+        """Is all from here to the end not wanted, or in front of the offset that its members were told to go on at?"""
+        consumption = self.case.ledger.consumption
+        told = max(place.queue_offset, consumption.corrected.get((reader.name, *place[:3]), 0))
+        if told == place.queue_offset and not reader.is_choosy(place.topic):
+            return False
+        return not consumption.wanted_between(reader, place._replace(queue_offset=told), end)
 
     def _cannot_be_judged(self, place: Place) -> bool:
         """Does a stale entry point to no whole record, so that the broker fails when it looks for properties there?"""

@@ -9,6 +9,9 @@ from mqlab.explore.rules_of_delivery import OTHER_UNIT
 from mqlab.explore.rules_of_order import InOrder
 
 BASE = "name-server n; broker broker-a; "
+TO_POP = "topic Orders queues=1; producer p; pop w members=2"
+TO_WAIT = "topic Orders queues=1; producer p messages=40"
+WAITING = "at 100ms: suspend w for_ms=20000; at 5000ms: reset w back_ms=0"
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -39,6 +42,22 @@ def test_drawn_worlds_hold_all_rules(seed: int) -> None:
         ),
         pytest.param(
             640, "topic Orders; producer p delay_level=1; pop w refuse_one_in=5 members=2", "", id="the same once more",
+        ),
+        pytest.param(
+            50179, "producer p; orderly w refuse_one_in=5 max_reconsume_times=1", "", id="given up in order",
+        ),
+        pytest.param(1, f"{TO_POP}; at 6000ms: reset w", "", id="what is done comes again after a reset"),
+        pytest.param(1, f"broker b pop_consumer_kv_service_enable=true; {TO_POP}; at 6000ms: reset w", "",
+                     id="the same in the key-value engine"),
+        pytest.param(7, f"{TO_WAIT}; push w; {WAITING}", "", id="passed over by a reset"),
+        pytest.param(7, f"{TO_WAIT}; orderly w; {WAITING}", "", id="passed over in order"),
+        pytest.param(
+            7, f"{TO_WAIT}; schedule w next_delay_ms=1000; at 3400ms: reset w back_ms=0", "",
+            id="passed over by who pulls in turns",
+        ),
+        pytest.param(
+            7, f"{TO_WAIT}; lite w; at 15404ms: reset w back_ms=3000; at 15775ms: seek w to=begin", "",
+            id="a reset and a seek at once",
         ),
     ],
 )  # fmt: skip

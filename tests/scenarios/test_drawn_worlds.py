@@ -104,6 +104,19 @@ def test_what_people_do_happens_at_its_time() -> None:
     assert changed == [(6_000, "Orders"), (7_000, "Refunds")]
 
 
+def test_people_set_groups_to_other_offsets() -> None:
+    acts = "; at 5000ms: reset workers; at 6000ms: seek pollers to=middle; at 7000ms: seek pollers to=end"
+    lab = scenarios.get("drawn").play(3, seconds=12, parameters={"world": f"{SMALL}; lite pollers{acts}"})
+    resets = [(r.ts_us // 1_000_000, r.group, r.queue_offset) for r in lab.history if r.kind == "OffsetReset"]
+    assert resets == [(5, "workers", 0)] * 2
+    sought = {
+        queue_id: [r.queue_offset for r in lab.history if r.kind == "QueueSought" and r.queue_id == queue_id]
+        for queue_id in (0, 1)
+    }
+    ends = [lab.brokers[0].store.get_max_offset_in_queue("Orders", queue_id) for queue_id in (0, 1)]
+    assert sought == {queue_id: [end // 2, end] for queue_id, end in enumerate(ends)}
+
+
 def test_an_act_that_has_nobody_left_is_left_out_with_them() -> None:
     world = world_from_text(f"{SMALL}; at 5000ms: suspend workers for_ms=3000")
     for shorter in shorter_worlds(world):

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.explore.places import Kept, Place
+from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import is_retry_topic, retry_topic
 from mqlab.trace.bus import Row
 from mqlab.trace.record import FIRST_FIELD, NODE
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 Delivery = tuple[str, str, int, int, str]
 """(reader, broker, queue id, queue offset, message id). The events of a consumer call a message of the retry topic by
 its own topic, so the topic is not part of it; how often it was tried tells the two apart."""
+
+
+SET_ANEW = "its offset was set anew"
+"""Why a queue is dropped by a consumer that its broker has told to go on elsewhere."""
+FROM_THE_BEGINNING = [0]
 
 
 class GivenBack(NamedTuple):
@@ -55,6 +61,10 @@ class ConsumptionBook:
         self.given_back: list[GivenBack] = []
         self.began: dict[tuple[str, str, str, int], int] = {}
         """(reader, broker, topic, queue id) -> the offset at which a reader began that does not want the beginning."""
+        self.moves: dict[tuple[str, str, str, int], list[int]] = {}
+        """(reader, broker, topic, queue id) -> the offsets at which it was told to go on by a named act: a reset, a
+        seek. What lies in front of the last one was passed over on purpose, unless it was consumed before.
+        """
         self._tries_of: dict[Delivery, int] = {}
         self._batches: dict[tuple[str, Delivery], list[Delivery]] = {}
         """(process, delivery) -> what a listener was called with beside that message, which is the first."""
@@ -66,6 +76,9 @@ class ConsumptionBook:
             "ConsumeFinished": self._consume_finished,
             "MessageGivenBack": self._message_given_back,
             "QueueAllocated": self._queue_allocated,
+            "QueueDropped": self._queue_dropped,
+            "QueueSought": self._queue_sought,
+            "OffsetReset": self._offset_reset,
             "PullRequested": self._pull_requested,
             "PullAnswered": self._pull_answered,
             "PullFinished": self._pull_finished,
@@ -210,6 +223,31 @@ class ConsumptionBook:
         if known is not None and not known.from_first_offset and not is_retry_topic(topic):
             queue = (self._names.reader_of(group, row[NODE]), self._names.broker_of(broker_name), topic, queue_id)
             self.began.setdefault(queue, queue_offset)
+
+    def _queue_dropped(self, row: Row) -> None:
+        """Note where a member goes on that was told by its broker to go on elsewhere, and did as it was told."""
+        _, group, topic, broker_name, queue_id, reason = row[FIRST_FIELD:]
+        consumer = self._names.push_consumer(row[NODE], group) if reason == SET_ANEW else None
+        if consumer is not None:
+            offset = consumer.impl.offset_store.read_from_memory(MessageQueue(topic, broker_name, queue_id))
+            self._member_moved(row, group, topic, broker_name, queue_id, offset)
+
+    def _queue_sought(self, row: Row) -> None:
+        self._member_moved(row, *row[FIRST_FIELD:])
+
+    def _member_moved(
+        self, row: Row, group: str, topic: str, broker_name: str, queue_id: int, offset: int
+    ) -> None:
+        queue = (self._names.reader_of(group, row[NODE]), self._names.broker_of(broker_name), topic, queue_id)
+        self.moves.setdefault(queue, []).append(offset)
+
+    def _offset_reset(self, row: Row) -> None:
+        group, topic, queue_id, offset = row[FIRST_FIELD:]
+        self.moves.setdefault((group, row[NODE], topic, queue_id), []).append(offset)
+
+    def moved_to(self, reader: str, place: Place) -> int:
+        """The offset of this place's queue at which a named act last let the reader go on; 0 if none did."""
+        return self.moves.get((reader, *place[:3]), FROM_THE_BEGINNING)[-1]
 
     def _pull_requested(self, row: Row) -> None:
         group, topic, broker_name, queue_id, queue_offset = row[FIRST_FIELD : FIRST_FIELD + 5]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.explore.readers import reader_name, readers_of
+from mqlab.explore.readers import push_consumer_of, reader_name, readers_of
 from mqlab.protocol.route import MASTER_ID
 
 if TYPE_CHECKING:
+    from mqlab.client import DefaultMQPushConsumer
     from mqlab.explore.readers import Reader
     from mqlab.lab import Lab
     from mqlab.lab.processes import BrokerProcess
@@ -49,6 +50,10 @@ class Names:
         """The broker of this process, and behind it its slaves."""
         brokers = [broker for broker in self._lab.brokers if self.original_of(broker.name) == process]
         return sorted(brokers, key=lambda broker: broker.name != process)
+
+    def push_consumer(self, process: str, group: str) -> DefaultMQPushConsumer | None:
+        """The push consumer of this group in this process."""
+        return push_consumer_of(self._lab, process, group)
 
     def reader_of(self, group: str, process: str) -> str:
         """The reader for whom a member of a group consumes."""

@@ -1,53 +1,104 @@
-"""What people do in a drawn world while it plays: groups stand still or begin anew, topics grow and are made."""
+"""What people do in a drawn world while it plays: groups stand still or go on elsewhere, topics grow and are made."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.service_state import ServiceState
-from mqlab.scenarios.drawing.parts import ACTS, Part, World
-from mqlab.scenarios.lite_pull import seek_all_to_begin
+from mqlab.protocol import headers as h
+from mqlab.protocol.codes import RequestCode
+from mqlab.scenarios.drawing.parts import ACTS, TOPICS, Part, World
+from mqlab.scenarios.numbered import FAILURES
 from mqlab.sim.timer import Timer
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
     from mqlab.lab import Lab
+    from mqlab.scenarios.drawing.administrator import Administrator
 
 Members = Mapping[str, Sequence[Any]]
 """The consumers of each group."""
-FOR_MS, QUEUES = 1_000, 4
+DEFAULTS: dict[str, Any] = {"for_ms": 1_000, "queues": 4, "to": "begin", "back_ms": 3_600_000}
 """What a line means that does not say it."""
+TO_THE_END = -1
+"""The time that stands for what will be stored next."""
 
 
-def plan_acts(lab: Lab, world: World, members: Members) -> None:
-    """Let each act happen at its time, or at once if that is over."""
-    for part in world:
-        if part.kind in ACTS:
-            at_us = max(part.at_ms * 1_000, lab.world.now_us + 1)
-            lab.world.push(at_us, Timer(lab.world.life, part.kind, DONE[part.kind], (lab, part, members)), 0)
+class Acts:
+    """Lets each act of a world happen at its time, or at once if that is over."""
+
+    def __init__(self, lab: Lab, world: World, members: Members) -> None:
+        self._lab = lab
+        self._parts = {part.name: part for part in world if part.kind not in (*ACTS, "group")}
+        self._members = members
+        acts = [part for part in world if part.kind in ACTS]
+        self._administrator = _administrator(lab) if any(act.kind in ASKED for act in acts) else None
+        for act in acts:
+            at_us = max(act.at_ms * 1_000, lab.world.now_us + 1)
+            lab.world.push(at_us, Timer(lab.world.life, act.kind, DONE[act.kind], (self, act)), 0)
+
+    @property
+    def administrator(self) -> Administrator:
+        """Who asks the brokers; there is one where an act needs one."""
+        assert self._administrator is not None
+        return self._administrator
+
+    def suspend(self, act: Part) -> None:
+        """Let the listeners of a group stand still for a while."""
+        for consumer in self._running(act.name):
+            consumer.suspend()
+            consumer.node.call_later(_said(act, "for_ms"), consumer.resume, name="resume")
+
+    def seek(self, act: Part) -> None:
+        """Let the members of a group that polls go on elsewhere."""
+        for consumer in self._running(act.name):
+            consumer.node.spawn(_seek_all(consumer, _said(act, "to")), "seek")
+
+    def reset(self, act: Part) -> None:
+        """Set a group to what was stored so long ago, or to the end."""
+        back_ms = _said(act, "back_ms")
+        timestamp = self.administrator.now_ms() - back_ms if back_ms else TO_THE_END
+        topic = str(self._parts[act.name].says.get("topic", TOPICS[0]))
+        header = h.ResetOffsetRequestHeader(act.name, topic, timestamp, True)
+        self.administrator.ask(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header)
+
+    def make_topic(self, act: Part) -> None:
+        """Make a topic, or give it as many queues."""
+        for broker in self._lab.masters:
+            if broker.is_up():
+                broker.running().create_topic(act.name, _said(act, "queues"))
+
+    def _running(self, group: str) -> list[Any]:
+        consumers = self._members.get(group, ())
+        return [
+            one for one in consumers if one.impl.service_state is ServiceState.RUNNING and not one.node.life.over
+        ]
 
 
-def _suspend(lab: Lab, part: Part, members: Members) -> None:
-    for consumer in _running(members[part.name]):
-        consumer.suspend()
-        consumer.node.call_later(int(part.says.get("for_ms", FOR_MS)), consumer.resume, name="resume")
+async def _seek_all(consumer: DefaultLitePullConsumer, to: str) -> None:
+    """Go on elsewhere in every assigned queue; one whose broker cannot be asked stays where it is."""
+    offsets = consumer.impl.offsets
+    for queue in list(consumer.assignment()):
+        with suppress(*FAILURES):
+            begin, end = await offsets.min_offset(queue), await offsets.max_offset(queue)
+            await consumer.seek(queue, {"begin": begin, "middle": (begin + end) // 2, "end": end}[to])
 
 
-def _seek(lab: Lab, part: Part, members: Members) -> None:
-    for consumer in _running(members[part.name]):
-        consumer.node.spawn(seek_all_to_begin(consumer), "seek")
+def _administrator(lab: Lab) -> Administrator:
+    from mqlab.scenarios.drawing.administrator import Administrator
+
+    return Administrator(lab)
 
 
-def _make_topic(lab: Lab, part: Part, members: Members) -> None:
-    for broker in lab.masters:
-        if broker.is_up():
-            broker.running().create_topic(part.name, int(part.says.get("queues", QUEUES)))
+def _said(act: Part, key: str) -> Any:
+    return act.says.get(key, DEFAULTS[key])
 
 
-def _running(consumers: Sequence[Any]) -> list[Any]:
-    return [one for one in consumers if one.impl.service_state is ServiceState.RUNNING and not one.node.life.over]
-
-
-DONE: dict[str, Callable[[Any, Part, Members], None]] = {
-    "suspend": _suspend, "seek": _seek, "scale": _make_topic, "create-topic": _make_topic,
+ASKED = ("reset",)
+"""The acts for which brokers are asked."""
+DONE: dict[str, Callable[[Acts, Part], None]] = {
+    "suspend": Acts.suspend, "seek": Acts.seek, "reset": Acts.reset, "scale": Acts.make_topic,
+    "create-topic": Acts.make_topic,
 }  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.client import ConsumeFromWhere, MessageModel
 from mqlab.scenarios import lite_pull
 from mqlab.scenarios.drawing import loads5
-from mqlab.scenarios.drawing.acts import plan_acts
+from mqlab.scenarios.drawing.acts import Acts
 from mqlab.scenarios.drawing.loads import (
     NUMBERS_APART,
     InOrder,
@@ -74,7 +74,7 @@ async def build_world(lab: Lab, world: World) -> None:
             members[part.name] = await _start_lite(lab, part)
         elif part.kind == "schedule":
             await _start_schedule(lab, part)
-    plan_acts(lab, world, members)
+    Acts(lab, world, members)
 
 
 def _said(part: Part) -> dict[str, Any]:

@@ -77,7 +77,8 @@ OWN: dict[str, dict[str, Legal]] = {
         "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
     },
     "suspend": {"for_ms": number(1, 3_600_000, 500, 4_000, 20_000)},
-    "seek": {},
+    "seek": {"to": words("begin", "middle", "end")},
+    "reset": {"back_ms": number(0, 3_600_000, 0, 3_000, 10_000, 3_600_000)},
     "scale": {"queues": number(1, 64, 5, 8)},
     "create-topic": {"queues": number(1, 64, 1, 4)},
 }  # fmt: skip
@@ -102,22 +103,27 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "simple5": settings.SIMPLE_5,
     "suspend": {},
     "seek": {},
+    "reset": {},
     "scale": {},
     "create-topic": {},
 }
 """What a line may set of RocketMQ's own settings."""
 
 KINDS = tuple(OWN)
-ACTS = ("suspend", "seek", "scale", "create-topic")
-"""What people do while the world plays: a group of listeners stands still for a while, one that polls begins anew, a
-topic gets as many queues, a topic is made."""
+ACTS = ("suspend", "seek", "reset", "scale", "create-topic")
+"""What people do while the world plays: a group of listeners stands still for a while, one that polls goes on
+elsewhere, a group is set to what was stored `back_ms` ago (0: to the end), a topic gets as many queues, a topic is
+made."""
 DONE_TO: dict[str, tuple[str, ...]] = {
     "suspend": ("push", "orderly", "broadcasting"), "seek": ("lite",), "scale": ("topic",),
+    "reset": ("push", "orderly", "lite", "schedule", "pop"),
 }  # fmt: skip
 """The kinds of parts that an act can be done to, by the name of its line."""
 AT = re.compile(r"at (\d{1,9})ms: (.*)")
 THROUGH_PROXIES = ("producer5", "push5", "simple5")
 """The clients that need a proxy."""
+ADMINISTRATOR = "administrator"
+"""The machine from which brokers are asked for what people do to them."""
 NEEDED = ("name-server", "broker")
 """Without one of each there is no world."""
 
@@ -161,7 +167,7 @@ def world_from_text(text: str) -> World:
 
 def _check(world: World) -> None:
     """LearnerError for lines that do not go together: a name twice, an act on nothing, a world without servers."""
-    names: set[str] = set()
+    names = {ADMINISTRATOR}
     topics = [part.name for part in world if part.kind == "topic"]
     for place, part in enumerate(world, 1):
         if part.kind in ACTS:

@@ -1,0 +1,39 @@
+"""An administrator of a drawn world: a machine of its own that asks brokers what administrators ask."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import RemotingException
+from mqlab.protocol.command import RemotingCommand
+from mqlab.remoting import RemotingClient
+from mqlab.scenarios.drawing.parts import ADMINISTRATOR
+
+if TYPE_CHECKING:
+    from mqlab.lab import Lab
+
+TIMEOUT_MS = 5_000
+
+
+class Administrator:
+    """Asks all masters that are up; who cannot be reached, or refuses, is left as it is."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._remoting = RemotingClient(lab.node(ADMINISTRATOR))
+
+    def now_ms(self) -> int:
+        """What the clock of the machine says, in ms since 1970."""
+        return self._remoting.node.now_ms()
+
+    def ask(self, code: int, header: Any, *, of: str = "", body: bytes | None = None) -> None:
+        """Ask all masters, or the one named `of`, from now on and without waiting."""
+        for broker in self._lab.masters:
+            if broker.is_up() and of in ("", broker.name):
+                request = RemotingCommand.request(code, header, body)
+                self._remoting.node.spawn(self._ask(broker.running().broker_addr, request), "ask")
+
+    async def _ask(self, address: str, request: RemotingCommand) -> None:
+        with suppress(RemotingException):
+            await self._remoting.invoke_sync(address, request, TIMEOUT_MS)
