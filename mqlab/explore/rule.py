@@ -10,7 +10,6 @@ from mqlab.explore.fault_times import FaultTimes
 from mqlab.explore.ledger import Ledger
 from mqlab.explore.places import Place
 from mqlab.explore.pop_ledger import PopLedger
-from mqlab.explore.readers import Reader, readers_of, what_readers_are
 from mqlab.explore.stale_entries import is_stale
 from mqlab.explore.stopped_timer import is_torn
 from mqlab.explore.store_contents import StoreContents
@@ -19,6 +18,7 @@ from mqlab.trace.monitors import Monitor
 from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
+    from mqlab.explore.readers import Reader
     from mqlab.lab import Lab
     from mqlab.lab.processes import BrokerProcess
     from mqlab.store import ReadableStore
@@ -34,17 +34,11 @@ class Case:
         self.pops = PopLedger(lab, lambda: self.is_live)
         self.is_live = False
         """Does the world stand at the event that is judged? Not while the events of its building are read."""
-        self._readers: dict[str, Reader] = {}
-        self._readers_from: list[tuple[object, ...]] = []
-        """What the readers were last worked out from."""
 
     @property
     def readers(self) -> dict[str, Reader]:
-        """Who is to get messages, by name. Rules ask for it at every other event, so it is kept while it is true."""
-        now_from = what_readers_are(self.lab)
-        if now_from != self._readers_from:
-            self._readers, self._readers_from = readers_of(self.lab), now_from
-        return self._readers
+        """Who is to get messages, by name."""
+        return self.ledger.names.readers
 
     @cached_property
     def contents(self) -> StoreContents:

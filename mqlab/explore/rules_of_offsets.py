@@ -32,6 +32,14 @@ LISTENER_AT_WORK_TEXT = (
     "A consumer that is shut down writes its offsets, and gives its queues up a moment later without waiting for its "
     "listener: what is consumed in between is not written, and the next owner gets it again."
 )
+READ_NO_MORE = "a topic that is read no more"
+READ_NO_MORE_TEXT = (
+    "A consumer that gives a topic up drops its queues with the next rebalance, without writing how far it came and "
+    "without giving back their locks: what it has consumed since it last wrote comes again, and in order nobody else "
+    "gets them until the locks are 60 s old (truncateMessageQueueNotMyTopic)."
+)
+UNSUBSCRIBED = "the topic is no longer subscribed"
+"""The reason of a queue that is dropped so."""
 BEHIND = "a slave that is behind its master"
 BEHIND_TEXT = (
     "A slave that is asked for an offset which it has not got yet does not correct it, since its master may have it: "
@@ -278,7 +286,9 @@ class GivenUpIsWritten(Rule):
     """Who gives a queue up writes its offset first, so that the next owner does not consume it all again."""
 
     kinds = ("OffsetUpdated", "OffsetPersisted", "QueueDropped", "QueueAllocated", "NodeStarted")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {LISTENER_AT_WORK: LISTENER_AT_WORK_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        LISTENER_AT_WORK: LISTENER_AT_WORK_TEXT, READ_NO_MORE: READ_NO_MORE_TEXT
+    }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -313,6 +323,9 @@ class GivenUpIsWritten(Rule):
         just_written = record.ts_us - SOON_US < written.ts_us <= updated.ts_us
         if record.reason == "the consumer ends" and just_written:
             self.excuse(LISTENER_AT_WORK)
+            return
+        if record.reason == UNSUBSCRIBED:
+            self.excuse(READ_NO_MORE)
             return
         # Who cannot reach the broker, or does not know it any more, cannot write.
         if self.case.fault_times.none_between(record.ts_us - OVERLAP_US, record.ts_us):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from mqlab.explore.ledger.consumption import SET_ANEW
 from mqlab.explore.places import Place
 from mqlab.explore.readers import Reader, push_consumer_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import OTHER_UNIT, OTHER_UNIT_TEXT, SKIPPED, SKIPPED_TEXT
+from mqlab.explore.rules_of_offsets import READ_NO_MORE, READ_NO_MORE_TEXT, UNSUBSCRIBED
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
@@ -27,6 +29,14 @@ NO_ADDRESS_TEXT = (
     "A broker that name servers have forgotten is in no route, and its clients forget its address. Who gives up its "
     "queues then cannot tell it so: nobody else gets them there until the locks are 60 s old."
 )
+
+AT_WORK = "a listener at work in a queue that is taken anew"
+AT_WORK_TEXT = (
+    "A queue whose offset is set anew, by a reset or since it was illegal, is let go at its broker only when no "
+    "listener is at it, and nobody tries again (removeProcessQueue): the lock stays with that consumer, until it is 60 s old."
+)
+TAKEN_ANEW = (SET_ANEW, "its offset was illegal: taken anew")
+"""The reasons of a queue that is dropped so."""
 
 TRUSTED_US = 60_000_000
 """30 s in which an owner trusts its lock, and as much for calls of listeners that began in them."""
@@ -179,10 +189,12 @@ class LockedIsConsumed(Rule):
     """
 
     kinds = (
-        "ConsumeStarted", "QueueDropped", "QueueLocked", "QueueUnlocked", "QueueAllocated", "NodeCrashed", "PowerLost",
+        "ConsumeStarted", "ConsumeFinished", "QueueDropped", "QueueLocked", "QueueUnlocked", "QueueAllocated",
+        "NodeCrashed", "PowerLost",
     )  # fmt: skip
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        TAKEN_AT_THE_END: TAKEN_AT_THE_END_TEXT, NO_ADDRESS: NO_ADDRESS_TEXT
+        TAKEN_AT_THE_END: TAKEN_AT_THE_END_TEXT, NO_ADDRESS: NO_ADDRESS_TEXT, READ_NO_MORE: READ_NO_MORE_TEXT,
+        AT_WORK: AT_WORK_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -193,22 +205,24 @@ class LockedIsConsumed(Rule):
         self._dropped: list[tuple[QueueKey, Record, str]] = []
         """What was given up with its lock, and what excuses that the lock stays; "" for nothing."""
         self._unlocked_us: dict[tuple[QueueKey, str], int] = {}
+        self._at_work: dict[tuple[QueueKey, str], None] = {}
+        """The queues that a listener is at, with its process."""
 
     def on_event(self, record: Record) -> None:
         """Note who holds which lock, and judge the calls of listeners."""
         if record.kind == "ConsumeStarted":
             self._called(record)
+            self._at_work[self._queue(record), record.node] = None
+        elif record.kind == "ConsumeFinished":
+            self._at_work.pop((self._queue(record), record.node), None)
         elif record.kind in ("NodeCrashed", "PowerLost"):
             self._owner = {key: owner for key, owner in self._owner.items() if key[2] != record.target}
         elif record.kind in ("QueueDropped", "QueueAllocated"):
-            key = (record.group, record.topic, self.case.ledger.names.broker_of(record.broker_name), record.queue_id)
+            key = self._queue(record)
             if record.kind == "QueueAllocated":
                 self._allocated_us[key, record.client_id] = record.ts_us
             elif self._owner.get(key) == record.client_id:
-                allocated_us = self._allocated_us.get((key, record.client_id), -SOON_US)
-                just_taken = record.ts_us - allocated_us < SOON_US and record.reason == "the consumer ends"
-                excuse = TAKEN_AT_THE_END if just_taken else NO_ADDRESS if self._knows_no_address(record) else ""
-                self._dropped.append((key, record, excuse))
+                self._dropped.append((key, record, self._why_kept(record, key)))
         else:
             key = (record.group, record.topic, record.node, record.queue_id)
             if record.kind == "QueueLocked":
@@ -216,6 +230,20 @@ class LockedIsConsumed(Rule):
             else:
                 self._owner.pop(key, None)
                 self._unlocked_us[key, record.client_id] = record.ts_us
+
+    def _queue(self, record: Record) -> QueueKey:
+        return record.group, record.topic, self.case.ledger.names.broker_of(record.broker_name), record.queue_id
+
+    def _why_kept(self, record: Record, key: QueueKey) -> str:
+        """What excuses that the lock of a queue which is given up stays; "" for nothing."""
+        allocated_us = self._allocated_us.get((key, record.client_id), -SOON_US)
+        if record.ts_us - allocated_us < SOON_US and record.reason == "the consumer ends":
+            return TAKEN_AT_THE_END
+        if record.reason == UNSUBSCRIBED:
+            return READ_NO_MORE
+        if record.reason in TAKEN_ANEW and (key, record.node) in self._at_work:
+            return AT_WORK
+        return NO_ADDRESS if self._knows_no_address(record) else ""
 
     def at_end(self) -> None:
         """Judge which locks were kept."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
 from mqlab.explore.places import Place
-from mqlab.explore.readers import Reader, progress, readers_of
+from mqlab.explore.readers import Reader, consumers_of, is_running, progress, readers_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 NO_MEMBER = "a group without members"
 NOT_POLLED = "what a lite pull consumer leaves out"
+TAKEN_AGAIN = "a topic that is taken again at once"
 AGAIN_WITHOUT_END = "an orderly listener that always fails"
 LATE_MS = 1_000
 """A parked message is delivered within 100 ms of its time, or within a second of its broker's start."""
@@ -44,6 +46,10 @@ class EverythingSettles(Rule):
             "A lite pull consumer notes the offset behind the last message that it handed out. What its tags leave out "
             "behind that, or a reset that its broker told it of passes over, is read again after a rebalance, and "
             "never passed."
+        ),
+        TAKEN_AGAIN: (
+            "A lite pull consumer that gives a topic up ends its pulls, and gives up the queues with its next "
+            "rebalance. Where it subscribes again before that, it has the queues still, and pulls none of them."
         ),
         TORN: TORN_TEXT,
         STALE: STALE_TEXT,
@@ -154,6 +160,8 @@ class EverythingSettles(Rule):
             return AGAIN_WITHOUT_END
         if reader.hands_out and self._passes_the_rest(reader, place, end):
             return NOT_POLLED
+        if reader.hands_out and self._is_not_pulled(reader, place):
+            return TAKEN_AGAIN
         wanted = 0
         for offset in range(place.queue_offset, end) if place.topic in reader.conditions else ():
             ahead = place._replace(queue_offset=offset)
@@ -171,6 +179,17 @@ class EverythingSettles(Rule):
         if told == place.queue_offset and not reader.is_choosy(place.topic):
             return False
         return not consumption.wanted_between(reader, place._replace(queue_offset=told), end)
+
+    def _is_not_pulled(self, reader: Reader, place: Place) -> bool:
+        """Has a member this queue, and does not know that it has it?"""
+        names = self.case.ledger.names
+        for process, client, member in consumers_of(self.case.lab):
+            if isinstance(client, DefaultLitePullConsumer) and member.group_name == reader.group:
+                for queue in client.impl.rebalance_impl.process_queue_table:
+                    is_here = (names.broker_of(queue.broker_name), queue.topic, queue.queue_id) == place[:3]
+                    if is_here and is_running(self.case.lab, process, member) and queue not in client.assignment():
+                        return True
+        return False
 
     def _cannot_be_judged(self, place: Place) -> bool:
         """Does a stale entry point to no whole record, so that the broker fails when it looks for properties there?"""

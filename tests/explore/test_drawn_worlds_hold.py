@@ -11,6 +11,7 @@ from mqlab.explore.rules_of_order import InOrder
 BASE = "name-server n; broker broker-a; "
 TO_POP = "topic Orders queues=1; producer p; pop w members=2"
 TO_WAIT = "topic Orders queues=1; producer p messages=40"
+TO_SUBSCRIBE = "topic Orders; topic Payments queues=1; producer p topic=Payments messages=40"
 WAITING = "at 100ms: suspend w for_ms=20000; at 5000ms: reset w back_ms=0"
 
 
@@ -59,6 +60,13 @@ def test_drawn_worlds_hold_all_rules(seed: int) -> None:
             7, f"{TO_WAIT}; lite w; at 15404ms: reset w back_ms=3000; at 15775ms: seek w to=begin", "",
             id="a reset and a seek at once",
         ),
+        pytest.param(
+            2, f"{TO_SUBSCRIBE}; lite w tags=paid; at 8000ms: subscribe w topic=Payments", "", id="polled by tags, later",
+        ),
+        pytest.param(
+            2, f"{TO_SUBSCRIBE}; push w tags=paid consume_message_batch_max_size=8; at 8000ms: subscribe w "
+            "topic=Payments", "", id="batches by tags, later",
+        ),
     ],
 )  # fmt: skip
 def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -> None:
@@ -81,6 +89,26 @@ def test_a_delay_level_may_be_ahead_of_its_queue_after_two_losses_of_power() -> 
     outcome = Trial("drawn", 118, {"world": world}, plan_from_text(faults)).outcome
     assert outcome.passed, outcome.breaches[0]
     assert "a delay level ahead of its queue" in outcome.excused
+
+
+@pytest.mark.parametrize(
+    ("seed", "world", "faults", "exception"),
+    [
+        (1, "topic Orders; producer p; orderly w; at 5000ms: unsubscribe w", "", "a topic that is read no more"),
+        (
+            5, "topic Orders queues=1; producer p messages=40; orderly w slow_ms=60000; at 5000ms: reset w; "
+            "at 5200ms: reset w; at 6000ms: reset w", "", "a listener at work in a queue that is taken anew",
+        ),
+        (
+            1, "topic Orders queues=1; producer p messages=40; lite w; at 2000ms: unsubscribe w; "
+            "at 3000ms: subscribe w", "", "a topic that is taken again at once",
+        ),
+    ],
+)  # fmt: skip
+def test_what_people_do_meets_what_rocketmq_does_by_name(seed: int, world: str, faults: str, exception: str) -> None:
+    outcome = Trial("drawn", seed, {"world": BASE + world}, plan_from_text(faults)).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert exception in outcome.excused
 
 
 def test_a_lock_stays_at_a_broker_that_no_route_names() -> None:

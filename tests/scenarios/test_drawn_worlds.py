@@ -117,6 +117,14 @@ def test_people_set_groups_to_other_offsets() -> None:
     assert sought == {queue_id: [end // 2, end] for queue_id, end in enumerate(ends)}
 
 
+def test_a_group_reads_another_topic_and_no_more() -> None:
+    acts = "; topic Payments; at 5000ms: subscribe workers topic=Payments; at 6000ms: unsubscribe workers topic=Orders"
+    lab = scenarios.get("drawn").play(3, seconds=40, parameters={"world": SMALL + acts})
+    taken = {r.topic for r in lab.history if r.kind == "QueueAllocated" and r.topic in ("Orders", "Payments")}
+    given_up = {r.topic for r in lab.history if r.kind == "QueueDropped"}
+    assert (taken, given_up) == ({"Orders", "Payments"}, {"Orders"})
+
+
 def test_an_act_that_has_nobody_left_is_left_out_with_them() -> None:
     world = world_from_text(f"{SMALL}; at 5000ms: suspend workers for_ms=3000")
     for shorter in shorter_worlds(world):

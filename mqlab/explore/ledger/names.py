@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.explore.readers import push_consumer_of, reader_name, readers_of
+from mqlab.explore.readers import push_consumer_of, reader_name, readers_of, what_readers_are
 from mqlab.protocol.route import MASTER_ID
 
 if TYPE_CHECKING:
@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 
 
 class Names:
-    """Says whom the names in events stand for. What it has found once it keeps, since names stay when processes end."""
+    """Says whom the names in events stand for. Names of brokers it keeps, since they stay when processes end."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._broker_of: dict[tuple[str, int], str] = {}
+        self._readers: dict[str, Reader] = {}
         self._of_group: dict[str, Reader] = {}
+        self._readers_from: list[tuple[object, ...]] = []
+        """What the readers were last worked out from."""
         self._masters: dict[str, None] = {}
         """Processes that are no slaves."""
 
@@ -61,7 +64,30 @@ class Names:
         return reader_name(group, process, known is not None and known.member is not None)
 
     def known(self, group: str) -> Reader | None:
-        """A reader of this group; all of them have the same settings."""
-        if group not in self._of_group:
-            self._of_group = {reader.group: reader for reader in readers_of(self._lab).values()}
+        """A reader of this group, as it is now; all of them have the same settings."""
+        self._work_out_readers()
         return self._of_group.get(group)
+
+    @property
+    def readers(self) -> dict[str, Reader]:
+        """Who is to get messages, by name. Rules ask for it at every other event, so it is kept while it is true.
+
+        What a reader subscribes to no more it has still: it is consumed until its members rebalance.
+        """
+        self._work_out_readers()
+        return self._readers
+
+    def _work_out_readers(self) -> None:
+        now_from = what_readers_are(self._lab)
+        if now_from != self._readers_from:
+            self._readers_from = now_from
+            self._readers = {name: self._with_former_topics(now) for name, now in readers_of(self._lab).items()}
+            self._of_group = {reader.group: reader for reader in self._readers.values()}
+
+    def _with_former_topics(self, now: Reader) -> Reader:
+        before = self._readers.get(now.name, now)
+        return now._replace(
+            topics={**before.topics, **now.topics},
+            tags={**before.tags, **now.tags},
+            conditions={**before.conditions, **now.conditions},
+        )

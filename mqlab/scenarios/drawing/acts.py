@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 Members = Mapping[str, Sequence[Any]]
 """The consumers of each group."""
-DEFAULTS: dict[str, Any] = {"for_ms": 1_000, "queues": 4, "to": "begin", "back_ms": 3_600_000}
+DEFAULTS: dict[str, Any] = {
+    "for_ms": 1_000, "queues": 4, "to": "begin", "back_ms": 3_600_000, "topic": TOPICS[0], "tags": "*",
+}  # fmt: skip
 """What a line means that does not say it."""
 TO_THE_END = -1
 """The time that stands for what will be stored next."""
@@ -64,11 +66,27 @@ class Acts:
         header = h.ResetOffsetRequestHeader(act.name, topic, timestamp, True)
         self.administrator.ask(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header)
 
+    def subscribe(self, act: Part) -> None:
+        """Let a group read a topic, with the tags that its line says."""
+        tags = str(self._parts[act.name].says.get("tags", DEFAULTS["tags"]))
+        for consumer in self._all_there(act.name):
+            consumer.subscribe(_said(act, "topic"), tags)
+
+    def unsubscribe(self, act: Part) -> None:
+        """Let a group read a topic no more."""
+        for consumer in self._all_there(act.name):
+            consumer.unsubscribe(_said(act, "topic"))
+
     def make_topic(self, act: Part) -> None:
         """Make a topic, or give it as many queues."""
         for broker in self._lab.masters:
             if broker.is_up():
                 broker.running().create_topic(act.name, _said(act, "queues"))
+
+    def _all_there(self, group: str) -> Sequence[Any]:
+        """The members, or none when the process of one is down: all of a group have to read the same."""
+        members = self._members.get(group, ())
+        return () if any(one.node.life.over for one in members) else members
 
     def _running(self, group: str) -> list[Any]:
         consumers = self._members.get(group, ())
@@ -99,6 +117,7 @@ def _said(act: Part, key: str) -> Any:
 ASKED = ("reset",)
 """The acts for which brokers are asked."""
 DONE: dict[str, Callable[[Acts, Part], None]] = {
-    "suspend": Acts.suspend, "seek": Acts.seek, "reset": Acts.reset, "scale": Acts.make_topic,
+    "suspend": Acts.suspend, "seek": Acts.seek, "reset": Acts.reset,
+    "subscribe": Acts.subscribe, "unsubscribe": Acts.unsubscribe, "scale": Acts.make_topic,
     "create-topic": Acts.make_topic,
 }  # fmt: skip

@@ -79,6 +79,8 @@ OWN: dict[str, dict[str, Legal]] = {
     "suspend": {"for_ms": number(1, 3_600_000, 500, 4_000, 20_000)},
     "seek": {"to": words("begin", "middle", "end")},
     "reset": {"back_ms": number(0, 3_600_000, 0, 3_000, 10_000, 3_600_000)},
+    "subscribe": {"topic": Name(TOPICS)},
+    "unsubscribe": {"topic": Name(TOPICS)},
     "scale": {"queues": number(1, 64, 5, 8)},
     "create-topic": {"queues": number(1, 64, 1, 4)},
 }  # fmt: skip
@@ -104,17 +106,21 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "suspend": {},
     "seek": {},
     "reset": {},
+    "subscribe": {},
+    "unsubscribe": {},
     "scale": {},
     "create-topic": {},
 }
 """What a line may set of RocketMQ's own settings."""
 
 KINDS = tuple(OWN)
-ACTS = ("suspend", "seek", "reset", "scale", "create-topic")
+ACTS = ("suspend", "seek", "reset", "subscribe", "unsubscribe", "scale", "create-topic")
 """What people do while the world plays: a group of listeners stands still for a while, one that polls goes on
-elsewhere, a group is set to what was stored `back_ms` ago (0: to the end), a topic gets as many queues, a topic is
-made."""
+elsewhere, a group is set to what was stored `back_ms` ago (0: to the end), a group reads a topic too or no more, a
+topic gets as many queues, a topic is made."""
 DONE_TO: dict[str, tuple[str, ...]] = {
+    "subscribe": ("push", "orderly", "broadcasting", "lite"),
+    "unsubscribe": ("push", "orderly", "broadcasting", "lite"),
     "suspend": ("push", "orderly", "broadcasting"), "seek": ("lite",), "scale": ("topic",),
     "reset": ("push", "orderly", "lite", "schedule", "pop"),
 }  # fmt: skip
