@@ -33,7 +33,8 @@ NO_ADDRESS_TEXT = (
 AT_WORK = "a listener at work in a queue that is taken anew"
 AT_WORK_TEXT = (
     "A queue whose offset is set anew, by a reset or since it was illegal, is let go at its broker only when no "
-    "listener is at it, and nobody tries again (removeProcessQueue): the lock stays with that consumer, until it is 60 s old."
+    "listener is at it, and nobody tries again (removeProcessQueue): the lock stays with that consumer, until it is "
+    "60 s old."
 )
 TAKEN_ANEW = (SET_ANEW, "its offset was illegal: taken anew")
 """The reasons of a queue that is dropped so."""

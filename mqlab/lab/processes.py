@@ -19,11 +19,11 @@ from mqlab.protocol.topics import check_system_topic, check_topic
 from mqlab.sim.life import STATE_NAMES
 
 if TYPE_CHECKING:
-    from mqlab.broker import BrokerController
+    from mqlab.broker import BrokerConfig, BrokerController
     from mqlab.namesrv import NamesrvController
     from mqlab.proxy import ProxyController
     from mqlab.sim import Node
-    from mqlab.store import DefaultMessageStore
+    from mqlab.store import DefaultMessageStore, MessageStoreConfig
 
 ClientT = TypeVar("ClientT")
 
@@ -162,19 +162,30 @@ class BrokerProcess(Process):
     """A broker of the lab."""
 
     def __init__(self, lab: Owner, node: Node, settings: dict[str, Any]) -> None:
-        from mqlab.broker import BrokerConfig
-        from mqlab.store import BrokerRole, MessageStoreConfig
+        from mqlab.store import BrokerRole
 
         super().__init__(lab, node)
         settings = {"broker_name": node.name, "namesrv_addr": lab.name_server_address, **settings}
         self.settings = settings
         """What it was made with, beside the defaults; a slave is made with the same."""
-        self._config, self._store_config = split_settings("a broker", settings, BrokerConfig, MessageStoreConfig)
+        self._config, self._store_config = self._configs()
         self._is_slave = self._store_config.broker_role is BrokerRole.SLAVE
         if self._is_slave and self._config.broker_id <= 0:
             raise LearnerError("a slave's broker id must be above 0", "write lab.broker(slave_of='broker-a')")
         self.prepare: Callable[[BrokerController], None] | None = None
         """Called with the controller of each of its lives before that starts."""
+
+    def change_settings(self, **settings: Any) -> None:
+        """Let the next process of the broker begin with other settings; the one that runs keeps what it has."""
+        self.settings = {**self.settings, **settings}
+        self._config, self._store_config = self._configs()
+
+    def _configs(self) -> tuple[BrokerConfig, MessageStoreConfig]:
+        from mqlab.broker import BrokerConfig
+        from mqlab.store import MessageStoreConfig
+
+        broker_config, store_config = split_settings("a broker", self.settings, BrokerConfig, MessageStoreConfig)
+        return broker_config, store_config
 
     @property
     def controller(self) -> BrokerController | None:

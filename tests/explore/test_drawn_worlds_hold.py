@@ -61,7 +61,8 @@ def test_drawn_worlds_hold_all_rules(seed: int) -> None:
             id="a reset and a seek at once",
         ),
         pytest.param(
-            2, f"{TO_SUBSCRIBE}; lite w tags=paid; at 8000ms: subscribe w topic=Payments", "", id="polled by tags, later",
+            2, f"{TO_SUBSCRIBE}; lite w tags=paid; at 8000ms: subscribe w topic=Payments", "",
+            id="polled by tags, later",
         ),
         pytest.param(
             2, f"{TO_SUBSCRIBE}; push w tags=paid consume_message_batch_max_size=8; at 8000ms: subscribe w "

@@ -10,6 +10,7 @@ from mqlab import scenarios
 from mqlab.errors import LearnerError
 from mqlab.scenarios.drawing import draw_world, shorter_worlds, world_from_text, world_text
 from mqlab.scenarios.drawing.parts import ACTS, KINDS, OWN, SETTINGS, Part
+from mqlab.store import FlushDiskType
 
 SMALL = "name-server n; broker b; topic Orders queues=2; producer shop messages=5; push workers topic=Orders"
 
@@ -123,6 +124,38 @@ def test_a_group_reads_another_topic_and_no_more() -> None:
     taken = {r.topic for r in lab.history if r.kind == "QueueAllocated" and r.topic in ("Orders", "Payments")}
     given_up = {r.topic for r in lab.history if r.kind == "QueueDropped"}
     assert (taken, given_up) == ({"Orders", "Payments"}, {"Orders"})
+
+
+def test_settings_of_a_broker_are_changed_while_it_runs_and_by_a_restart() -> None:
+    acts = (
+        "; at 5000ms: set b short_polling_time_mills=100"
+        "; at 6000ms: restart-broker b down_ms=500 flush_disk_type=SYNC_FLUSH"
+    )
+    lab = scenarios.get("drawn").play(3, seconds=5.5, parameters={"world": SMALL + acts})
+    assert lab.brokers[0].running().broker_config.short_polling_time_mills == 100
+    lab.run_for(seconds=5)
+    told = [(r.kind, r.ts_us // 100_000) for r in lab.history if r.kind in ("BrokerShutDown", "NodeStarted")]
+    assert told[-2:] == [("BrokerShutDown", 60), ("NodeStarted", 65)]
+    assert lab.brokers[0].is_up()
+    assert lab.brokers[0].running().broker_config.short_polling_time_mills == 1_000
+    assert lab.brokers[0].store.config.flush_disk_type is FlushDiskType.SYNC_FLUSH
+
+
+def test_members_begin_anew_with_other_settings() -> None:
+    act = "; at 5000ms: restart-members workers down_ms=300 pull_batch_size=1"
+    lab = scenarios.get("drawn").play(3, seconds=7, parameters={"world": SMALL + act})
+    ends = ("ClientStopped", "ClientStarted")
+    of_group = [r for r in lab.history if r.kind in ends and r.group == "workers" and r.ts_us > 2_000_000]
+    told = [(r.kind, r.ts_us // 100_000) for r in of_group]
+    assert told == [("ClientStopped", 50), ("ClientStarted", 53)]
+    ((consumer, *_),) = lab.processes["workers-1"].clients  # type: ignore[attr-defined]  # a process of clients
+    assert consumer.pull_batch_size == 1
+
+
+@pytest.mark.parametrize("word", ["flush_disk_type=SYNC_FLUSH", "mapped_file_size_commit_log=65536"])
+def test_what_a_running_broker_does_not_follow_is_not_set(word: str) -> None:
+    with pytest.raises(LearnerError, match="a set has no setting"):
+        world_from_text(f"{SMALL}; at 5000ms: set b {word}")
 
 
 def test_an_act_that_has_nobody_left_is_left_out_with_them() -> None:

@@ -6,14 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from mqlab.broker.broker_config import BrokerConfig
 from mqlab.client.service_state import ServiceState
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode
+from mqlab.protocol.java_properties import encode_java_properties, property_names
 from mqlab.scenarios.drawing.parts import ACTS, TOPICS, Part, World
+from mqlab.scenarios.drawing.values import value_text
 from mqlab.scenarios.numbered import FAILURES
+from mqlab.sim import ROOM_BYTES
 from mqlab.sim.timer import Timer
+from mqlab.store import MessageStoreConfig
 
 if TYPE_CHECKING:
+    from mqlab.client import DefaultMQPushConsumer
     from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
     from mqlab.lab import Lab
     from mqlab.scenarios.drawing.administrator import Administrator
@@ -22,6 +28,7 @@ Members = Mapping[str, Sequence[Any]]
 """The consumers of each group."""
 DEFAULTS: dict[str, Any] = {
     "for_ms": 1_000, "queues": 4, "to": "begin", "back_ms": 3_600_000, "topic": TOPICS[0], "tags": "*",
+    "down_ms": 1_000,
 }  # fmt: skip
 """What a line means that does not say it."""
 TO_THE_END = -1
@@ -77,6 +84,26 @@ class Acts:
         for consumer in self._all_there(act.name):
             consumer.unsubscribe(_said(act, "topic"))
 
+    def set_broker(self, act: Part) -> None:
+        """Change settings of a broker while it runs; when it starts again it has those of before."""
+        names = {**property_names(BrokerConfig), **property_names(MessageStoreConfig)}
+        text = encode_java_properties({names[key]: value_text(value) for key, value in act.settings().items()})
+        self.administrator.ask(RequestCode.UPDATE_BROKER_CONFIG, None, of=act.name, body=text.encode())
+
+    def restart_broker(self, act: Part) -> None:
+        """Stop a broker in good order, and start it a while later with other settings, on a disk that has room."""
+        broker = next(one for one in self._lab.masters if one.name == act.name)
+        broker.change_settings(**act.settings())
+        if broker.is_up():
+            broker.node.spawn(broker.running().shutdown(), "shutdown")
+        at = f"at {self._lab.now_ms + _said(act, 'down_ms'):g}ms"
+        self._lab.faults(f"{at}: fill_disk {act.name} by {ROOM_BYTES}\n{at}: restart {act.name}")
+
+    def restart_members(self, act: Part) -> None:
+        """Stop the members of a group in good order, and start them a while later with other settings."""
+        for consumer in self._running(act.name):
+            consumer.node.spawn(_begin_anew(consumer, act.settings(), _said(act, "down_ms")), "begin anew")
+
     def make_topic(self, act: Part) -> None:
         """Make a topic, or give it as many queues."""
         for broker in self._lab.masters:
@@ -93,6 +120,17 @@ class Acts:
         return [
             one for one in consumers if one.impl.service_state is ServiceState.RUNNING and not one.node.life.over
         ]
+
+
+async def _begin_anew(consumer: DefaultMQPushConsumer, settings: Mapping[str, Any], down_ms: int) -> None:
+    """What a program does that reads its settings again; one that cannot start so is left alone."""
+    with suppress(*FAILURES):
+        await type(consumer).shutdown.inside(consumer)  # type: ignore[attr-defined]  # see public_call
+        await consumer.node.sleep(down_ms)
+        for key, value in settings.items():
+            setattr(consumer, key, value)
+        consumer.begin_life()
+        await type(consumer).start.inside(consumer)  # type: ignore[attr-defined]  # see public_call
 
 
 async def _seek_all(consumer: DefaultLitePullConsumer, to: str) -> None:
@@ -114,10 +152,11 @@ def _said(act: Part, key: str) -> Any:
     return act.says.get(key, DEFAULTS[key])
 
 
-ASKED = ("reset",)
+ASKED = ("reset", "set")
 """The acts for which brokers are asked."""
 DONE: dict[str, Callable[[Acts, Part], None]] = {
     "suspend": Acts.suspend, "seek": Acts.seek, "reset": Acts.reset,
-    "subscribe": Acts.subscribe, "unsubscribe": Acts.unsubscribe, "scale": Acts.make_topic,
+    "subscribe": Acts.subscribe, "unsubscribe": Acts.unsubscribe, "set": Acts.set_broker,
+    "restart-broker": Acts.restart_broker, "restart-members": Acts.restart_members, "scale": Acts.make_topic,
     "create-topic": Acts.make_topic,
 }  # fmt: skip

@@ -70,8 +70,15 @@ class _Drawing:
             kind = self._one(f"act {number}", kinds)
             at_ms = FIRST_ACT_MS + self._choose(f"act {number} at", ACTS_MS)
             own = {key: self._value(f"act {number} {key}", legal) for key, legal in OWN[kind].items()}
+            own.update(self._changes(f"act {number}", kind))
             acts.append(Part(kind, self._one(f"act {number} to", fit.get(kind, [MADE])), own, at_ms))
         return sorted(acts, key=lambda act: act.at_ms)
+
+    def _changes(self, point: str, kind: str) -> dict[str, Value]:
+        """The settings that an act changes: one or two where it can change some."""
+        known = list(SETTINGS[kind])
+        keys = [self._one(f"{point} sets {n}", known) for n in range(1 + self._choose(f"{point} sets", 2)) if known]
+        return {key: self._value(f"{point} {key}", SETTINGS[kind][key]) for key in dict.fromkeys(keys)}
 
     def _readers(self, topics: Sequence[str]) -> list[Part]:
         kinds = [kind for kind in GROUPS if self._choose(f"kind {kind}", 2)] or ["push"]

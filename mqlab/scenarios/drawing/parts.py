@@ -81,6 +81,9 @@ OWN: dict[str, dict[str, Legal]] = {
     "reset": {"back_ms": number(0, 3_600_000, 0, 3_000, 10_000, 3_600_000)},
     "subscribe": {"topic": Name(TOPICS)},
     "unsubscribe": {"topic": Name(TOPICS)},
+    "set": {},
+    "restart-broker": {"down_ms": number(1, 3_600_000, 500, 3_000)},
+    "restart-members": {"down_ms": number(1, 3_600_000, 100, 2_000)},
     "scale": {"queues": number(1, 64, 5, 8)},
     "create-topic": {"queues": number(1, 64, 1, 4)},
 }  # fmt: skip
@@ -108,17 +111,25 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "reset": {},
     "subscribe": {},
     "unsubscribe": {},
+    "set": settings.SET_BROKER,
+    "restart-broker": settings.RESTARTED_BROKER,
+    "restart-members": settings.PUSH,
     "scale": {},
     "create-topic": {},
 }
 """What a line may set of RocketMQ's own settings."""
 
 KINDS = tuple(OWN)
-ACTS = ("suspend", "seek", "reset", "subscribe", "unsubscribe", "scale", "create-topic")
+ACTS = (
+    "suspend", "seek", "reset", "subscribe", "unsubscribe", "set", "restart-broker", "restart-members", "scale",
+    "create-topic",
+)  # fmt: skip
 """What people do while the world plays: a group of listeners stands still for a while, one that polls goes on
 elsewhere, a group is set to what was stored `back_ms` ago (0: to the end), a group reads a topic too or no more, a
-topic gets as many queues, a topic is made."""
+broker is set to something else while it runs, a broker or the members of a group stop in good order and start again
+with other settings, a topic gets as many queues, a topic is made."""
 DONE_TO: dict[str, tuple[str, ...]] = {
+    "set": ("broker",), "restart-broker": ("broker",), "restart-members": ("push", "orderly", "broadcasting"),
     "subscribe": ("push", "orderly", "broadcasting", "lite"),
     "unsubscribe": ("push", "orderly", "broadcasting", "lite"),
     "suspend": ("push", "orderly", "broadcasting"), "seek": ("lite",), "scale": ("topic",),

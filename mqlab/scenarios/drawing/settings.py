@@ -70,6 +70,25 @@ BROKER: dict[str, Legal] = {
 }
 """BrokerConfig and MessageStoreConfig."""
 
+_WHILE_IT_RUNS = (
+    "flush_interval_commit_log", "flush_commit_log_least_pages", "flush_interval_consume_queue", "sync_flush_timeout",
+    "os_page_cache_busy_time_out_mills", "max_transfer_count_on_message_in_memory",
+    "max_transfer_bytes_on_message_in_memory", "max_filter_message_size", "short_polling_time_mills",
+    "notify_consumer_ids_changed_enable", "use_server_side_reset_offset", "flush_consumer_offset_interval",
+    "delay_offset_update_version_step", "broker_fast_failure_enable", "wait_time_mills_in_send_queue",
+    "wait_time_mills_in_pull_queue", "wait_time_mills_in_heartbeat_queue", "wait_time_mills_in_admin_broker_queue",
+    "enable_pop_buffer_merge", "pop_from_retry_probability", "transaction_time_out", "transaction_check_interval",
+)  # fmt: skip
+SET_BROKER: dict[str, Legal] = {key: BROKER[key] for key in _WHILE_IT_RUNS}
+"""What an administrator changes of a broker that runs. Most of the others RocketMQ minds at the next start alone."""
+
+_FOR_GOOD = (
+    "mapped_file_size_commit_log", "mapped_file_size_consume_queue", "max_hash_slot_num", "max_index_num",
+    "enable_consume_queue_ext", "revive_queue_num", "pop_consumer_kv_service_enable", "enable_retry_topic_v2",
+)  # fmt: skip
+RESTARTED_BROKER: dict[str, Legal] = {key: legal for key, legal in BROKER.items() if key not in _FOR_GOOD}
+"""What a broker may be started with again. Files keep their sizes, and what was stored for Pop its places."""
+
 CLIENT: dict[str, Legal] = {
     "client_callback_executor_threads": number(0, 1_000, 1, 2),
     "client_async_semaphore_value": number(1, 65_535, 20, 100),
