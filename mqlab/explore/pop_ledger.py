@@ -111,6 +111,7 @@ class PopLedger:
         """When a pop of this queue last began elsewhere, since somebody had reset the group."""
         self.handlers: dict[str, Callable[[Row], None]] = {
             "OffsetCommitted": self._committed,
+            "SubscriptionGroupDeleted": self._group_deleted,
             "PopReceived": self._asked,
             "CheckPointMade": self._made,
             "PopRecordWritten": self._record_written,
@@ -161,6 +162,12 @@ class PopLedger:
         group, topic, queue_id, _, origin = row[FIRST_FIELD:]
         if origin in ("reset", "pop reset"):
             self.reset_us[Queue(row[NODE], group, topic, queue_id)] = row[TS_US]
+
+    def _group_deleted(self, row: Row) -> None:
+        (group,) = row[FIRST_FIELD:]
+        for queue, _ in self.handed:
+            if (queue.broker, queue.group) == (row[NODE], group):
+                self.reset_us[queue] = row[TS_US]
 
     def _asked(self, row: Row) -> None:
         group, topic = row[FIRST_FIELD : FIRST_FIELD + 2]

@@ -76,11 +76,14 @@ class Update(NamedTuple):
 
 
 class OffsetsOnlyGrow(Rule):
-    """The offset of a group never goes back but by a named act: a reset, a seek, a restart of its broker."""
+    """The offset of a group never goes back but by a named act: a reset, a seek, a restart of its broker.
+
+    A group that is deleted begins anew.
+    """
 
     kinds = (
         "OffsetCommitted", "OffsetReset", "QueueSought", "QueueAllocated", "QueueDropped", "NodeStarted",
-        "PullAnswered", "ClientStopped",
+        "PullAnswered", "ClientStopped", "SubscriptionGroupDeleted",
     )  # fmt: skip
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         TWO_OWNERS: TWO_OWNERS_TEXT, LATE_COMMIT: LATE_COMMIT_TEXT, ILLEGAL: ILLEGAL_TEXT
@@ -99,6 +102,9 @@ class OffsetsOnlyGrow(Rule):
             self._committed(record)
         elif record.kind == "NodeStarted":
             self._last = {key: last for key, last in self._last.items() if key[1] != record.target}
+        elif record.kind == "SubscriptionGroupDeleted":
+            group = (record.group, record.node)
+            self._last = {key: last for key, last in self._last.items() if key[:2] != group}
         elif record.kind == "ClientStopped":
             self._moved_us.update({key: record.ts_us for key in self._last if key[0] == record.group})
         elif record.kind == "PullAnswered":
@@ -341,7 +347,7 @@ class ProgressIsKept(Rule):
 
     kinds = (
         "OffsetCommitted", "OffsetUpdated", "SlaveSynchronized", "NodeCrashed", "PowerLost", "BrokerStarted",
-        "QueueAllocated",
+        "QueueAllocated", "SubscriptionGroupDeleted",
     )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -361,6 +367,10 @@ class ProgressIsKept(Rule):
         elif record.kind == "OffsetUpdated":
             if self._is_broadcasting(record):
                 self._note(record, (record.node, (record.group, record.broker_name, record.topic, record.queue_id)))
+        elif record.kind == "SubscriptionGroupDeleted":
+            of_group = [key for key in self._history if key[0] == record.node and key[1][0] == record.group]
+            for key in of_group:
+                del self._history[key]
         elif record.kind == "BrokerStarted":
             self._broker_is_back(record)
         elif record.node in self._ended_us and self._is_broadcasting(record):

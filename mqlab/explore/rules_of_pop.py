@@ -9,6 +9,7 @@ from mqlab.explore.places import Kept, Place
 from mqlab.explore.pop_ledger import MEMORY, Handed, Point, Queue
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import USED_TWICE, USED_TWICE_TEXT
+from mqlab.explore.rules_of_settling import is_read
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
@@ -293,7 +294,8 @@ class NothingUnackedIsLost(_PopRule):
             if handed.unique_key in ("", kept.unique_key)
         ]
         problem = self._problem(place, times)
-        if not problem or self._is_passed_by_a_reset(queue, place, times):
+        is_read_no_more = not times and not is_read(self.case.broker(place.broker), place.topic, place.queue_id)
+        if not problem or is_read_no_more or self._is_passed_by_a_reset(queue, place, times):
             return
         exception = self._reason(place, kept, times) or self._reason_in_order(group, place, times)
         if not exception and self.case.lab.world.now_us - self._asked_us.get(group, 0) > NOBODY_POPS_US:

@@ -110,7 +110,7 @@ class EverythingSettles(Rule):
                     first = Place(broker.name, topic, queue_id, max(due.get(queue_id + 1, 0), least))
                     if first.queue_offset < end and not (overdue and self._is_early(broker, first)):
                         yield f"{broker.name} still has messages parked for delay level {queue_id + 1}"
-                elif not is_dlq_topic(topic):
+                elif not is_dlq_topic(topic) and is_read(broker, topic, queue_id):
                     yield from self._behind(readers, broker.name, topic, queue_id, end)
 
     def _on_the_wheel(self, broker: BrokerProcess, *, overdue: bool) -> Iterator[str]:
@@ -133,7 +133,7 @@ class EverythingSettles(Rule):
         for topic, queue_id in sorted(store.consume_queue_store.consume_queue_table):
             end = store.get_max_offset_in_queue(topic, queue_id)
             for group in groups:
-                is_popped = self.case.pops.is_popped(broker.name, group, topic)
+                is_popped = self.case.pops.is_popped(broker.name, group, topic) and is_read(broker, topic, queue_id)
                 if is_popped and offsets.query_offset(group, topic, queue_id) < end:
                     yield f"{group} has not popped all of {broker.name} {topic} queue {queue_id}"
 
@@ -212,3 +212,9 @@ class EverythingSettles(Rule):
             return False
         delivery = (reader.name, place.broker, place.queue_id, place.queue_offset, kept.unique_key)
         return ledger.consumption.delivered.get(delivery, 0) >= LEAST_TRIES
+
+
+def is_read(broker: BrokerProcess, topic: str, queue_id: int) -> bool:
+    """Does anybody read this queue? Not one of a topic that was given fewer queues since."""
+    config = broker.running().topic_config_manager.topic_config_table.get(topic)
+    return config is None or queue_id < config.read_queue_nums

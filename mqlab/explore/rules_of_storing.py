@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mqlab.explore.fault_plan import flushes_before_the_answer
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_replication import SHORTER, SHORTER_TEXT
@@ -291,4 +290,4 @@ class NothingUnsentIsDelivered(Rule):
 
 def may_lose_the_unflushed(case: Case, broker: str) -> bool:
     """Has this broker lost power, with messages that were answered before they were flushed?"""
-    return broker in case.ledger.processes.power_lost_us and not flushes_before_the_answer(case.broker(broker))
+    return broker in case.ledger.processes.power_lost_us and broker in case.ledger.stores.answered_unflushed

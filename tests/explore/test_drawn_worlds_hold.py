@@ -61,6 +61,22 @@ def test_drawn_worlds_hold_all_rules(seed: int) -> None:
             id="a reset and a seek at once",
         ),
         pytest.param(
+            1, "topic Orders; producer p messages=40 every_ms=500; push w; at 100ms: suspend w for_ms=20000; "
+            "at 5000ms: scale Orders queues=1", "", id="a queue that is read no more",
+        ),
+        pytest.param(
+            1, "topic Orders; producer p messages=40; pop w; at 6000ms: delete-group w clean_offset=true", "",
+            id="a group that is forgotten",
+        ),
+        pytest.param(
+            1, "producer p messages=40; push w; at 12000ms: restart-broker broker-a flush_disk_type=SYNC_FLUSH",
+            "at 5000ms: power_off broker-a for 100ms", id="flushed first only later",
+        ),
+        pytest.param(
+            1, "topic Orders; transactions p debit_ms=5000; at 2000ms: restart-broker broker-a", "",
+            id="stopped before the first end",
+        ),
+        pytest.param(
             2, f"{TO_SUBSCRIBE}; lite w tags=paid; at 8000ms: subscribe w topic=Payments", "",
             id="polled by tags, later",
         ),

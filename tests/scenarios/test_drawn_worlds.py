@@ -118,6 +118,14 @@ def test_people_set_groups_to_other_offsets() -> None:
     assert sought == {queue_id: [end // 2, end] for queue_id, end in enumerate(ends)}
 
 
+def test_a_group_is_forgotten_and_a_topic_gets_fewer_queues() -> None:
+    acts = "; at 5000ms: delete-group workers clean_offset=true; at 6000ms: scale Orders queues=1"
+    lab = scenarios.get("drawn").play(3, seconds=12, parameters={"world": SMALL + acts})
+    forgotten = [(r.ts_us // 1_000_000, r.group) for r in lab.history if r.kind == "SubscriptionGroupDeleted"]
+    assert forgotten == [(5, "workers")]
+    assert lab.brokers[0].running().topic_config_manager.topic_config_table["Orders"].read_queue_nums == 1
+
+
 def test_a_group_reads_another_topic_and_no_more() -> None:
     acts = "; topic Payments; at 5000ms: subscribe workers topic=Payments; at 6000ms: unsubscribe workers topic=Orders"
     lab = scenarios.get("drawn").play(3, seconds=40, parameters={"world": SMALL + acts})

@@ -69,7 +69,9 @@ class TransactionalOpBatchService(ServiceThread):
 
     async def _write_what_is_due(self) -> None:
         most, interval_us = self._config.transaction_op_msg_max_size, self.period_ms * 1_000
-        assert self._last_write_us is not None
+        if self._last_write_us is None:
+            # The broker is shut down, and was told no end: the thread is woken all the same.
+            return
         if self._size < most and self.node.now_us() - self._last_write_us < interval_us:
             return
         await self._write("")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.explore.fault_plan import flushes_before_the_answer
 from mqlab.explore.places import Kept, Place
 from mqlab.explore.stale_entries import is_passed_over
 from mqlab.protocol.topics import TIMER_TOPIC
@@ -52,6 +53,8 @@ class StoreBook:
         """Places that were filled again after what lay there was lost."""
         self.taken_over: dict[tuple[str, int], str] = {}
         """(broker, commit-log offset) at which a lost timer message began, and now another message, with its key."""
+        self.answered_unflushed: dict[str, None] = {}
+        """Brokers of which a process has answered before it flushed (ASYNC_FLUSH)."""
         self.last_stored_us = 0
         self._lost_timers: dict[tuple[str, int], None] = {}
         self._last_stored = (-1, "")
@@ -107,6 +110,8 @@ class StoreBook:
         """
         self.moved_up = {place: offset for place, offset in self.moved_up.items() if place.broker != row[NODE]}
         broker = self._names.broker(row[NODE])
+        if broker is not None and broker.is_up() and not flushes_before_the_answer(broker):
+            self.answered_unflushed[row[NODE]] = None
         if broker is None or row[NODE] not in self.processes.power_lost_us or broker.controller is None:
             return
         store = broker.controller.message_store

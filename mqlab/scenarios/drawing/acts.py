@@ -28,7 +28,7 @@ Members = Mapping[str, Sequence[Any]]
 """The consumers of each group."""
 DEFAULTS: dict[str, Any] = {
     "for_ms": 1_000, "queues": 4, "to": "begin", "back_ms": 3_600_000, "topic": TOPICS[0], "tags": "*",
-    "down_ms": 1_000,
+    "down_ms": 1_000, "clean_offset": False,
 }  # fmt: skip
 """What a line means that does not say it."""
 TO_THE_END = -1
@@ -104,8 +104,13 @@ class Acts:
         for consumer in self._running(act.name):
             consumer.node.spawn(_begin_anew(consumer, act.settings(), _said(act, "down_ms")), "begin anew")
 
+    def delete_group(self, act: Part) -> None:
+        """Let the brokers forget a group; they make it again when its members give a sign of life."""
+        header = h.DeleteSubscriptionGroupRequestHeader(act.name, _said(act, "clean_offset"))
+        self.administrator.ask(RequestCode.DELETE_SUBSCRIPTIONGROUP, header)
+
     def make_topic(self, act: Part) -> None:
-        """Make a topic, or give it as many queues."""
+        """Make a topic, or give it as many queues: what lies in others is read no more."""
         for broker in self._lab.masters:
             if broker.is_up():
                 broker.running().create_topic(act.name, _said(act, "queues"))
@@ -152,11 +157,12 @@ def _said(act: Part, key: str) -> Any:
     return act.says.get(key, DEFAULTS[key])
 
 
-ASKED = ("reset", "set")
+ASKED = ("reset", "set", "delete-group")
 """The acts for which brokers are asked."""
 DONE: dict[str, Callable[[Acts, Part], None]] = {
     "suspend": Acts.suspend, "seek": Acts.seek, "reset": Acts.reset,
     "subscribe": Acts.subscribe, "unsubscribe": Acts.unsubscribe, "set": Acts.set_broker,
-    "restart-broker": Acts.restart_broker, "restart-members": Acts.restart_members, "scale": Acts.make_topic,
+    "restart-broker": Acts.restart_broker, "restart-members": Acts.restart_members,
+    "delete-group": Acts.delete_group, "scale": Acts.make_topic,
     "create-topic": Acts.make_topic,
 }  # fmt: skip

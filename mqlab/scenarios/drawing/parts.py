@@ -84,7 +84,8 @@ OWN: dict[str, dict[str, Legal]] = {
     "set": {},
     "restart-broker": {"down_ms": number(1, 3_600_000, 500, 3_000)},
     "restart-members": {"down_ms": number(1, 3_600_000, 100, 2_000)},
-    "scale": {"queues": number(1, 64, 5, 8)},
+    "delete-group": {"clean_offset": SWITCH},
+    "scale": {"queues": number(1, 64, 1, 5, 8)},
     "create-topic": {"queues": number(1, 64, 1, 4)},
 }  # fmt: skip
 """What a line says about a part itself, beside RocketMQ's settings."""
@@ -114,6 +115,7 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "set": settings.SET_BROKER,
     "restart-broker": settings.RESTARTED_BROKER,
     "restart-members": settings.PUSH,
+    "delete-group": {},
     "scale": {},
     "create-topic": {},
 }
@@ -121,14 +123,16 @@ SETTINGS: dict[str, dict[str, Legal]] = {
 
 KINDS = tuple(OWN)
 ACTS = (
-    "suspend", "seek", "reset", "subscribe", "unsubscribe", "set", "restart-broker", "restart-members", "scale",
-    "create-topic",
+    "suspend", "seek", "reset", "subscribe", "unsubscribe", "set", "restart-broker", "restart-members",
+    "delete-group", "scale", "create-topic",
 )  # fmt: skip
 """What people do while the world plays: a group of listeners stands still for a while, one that polls goes on
 elsewhere, a group is set to what was stored `back_ms` ago (0: to the end), a group reads a topic too or no more, a
 broker is set to something else while it runs, a broker or the members of a group stop in good order and start again
-with other settings, a topic gets as many queues, a topic is made."""
+with other settings, a group is forgotten, with how far it came or without, a topic gets as many queues, a topic is
+made."""
 DONE_TO: dict[str, tuple[str, ...]] = {
+    "delete-group": ("push", "orderly", "broadcasting", "lite", "schedule", "pop", "push5", "simple5"),
     "set": ("broker",), "restart-broker": ("broker",), "restart-members": ("push", "orderly", "broadcasting"),
     "subscribe": ("push", "orderly", "broadcasting", "lite"),
     "unsubscribe": ("push", "orderly", "broadcasting", "lite"),
