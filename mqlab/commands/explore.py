@@ -142,7 +142,7 @@ def _until(
             shown.to(played)
             if not result.outcome.passed and not options.json:
                 with shown.aside():
-                    _print_failure(result, options)
+                    print_failure(result, options)
             if goal.name in result.outcome.goals:
                 break
         else:
