@@ -8,6 +8,7 @@
     fault crash                           that was done to the world
     rule SendsEnd                         that rule had something to judge
     exception a torn record               that was excused
+    goal half-message-asked-about         that was reached
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from mqlab.explore.fault_plan import faults_of
+from mqlab.explore.goals import goals
 from mqlab.explore.trial import RULES, Outcome, Trial
 from mqlab.scenarios.drawing import draw_world, world_from_text
 from mqlab.scenarios.drawing.parts import ACTS, OWN, SETTINGS
@@ -67,6 +69,7 @@ def could_be_seen(*scenarios: Scenario) -> dict[str, list[str]]:
         "fault": _named("fault", [verb for verb in FAULTS if verb in faults]),
         "rule": _named("rule", [rule.__name__ for rule in RULES]),
         "exception": _named("exception", exceptions),
+        "goal": _named("goal", goals() if drawn else sorted({name for each in scenarios for name in each.goals})),
     }
 
 
@@ -143,6 +146,7 @@ def _of_outcome(outcome: Outcome) -> Iterator[str]:
     yield from (f"fault {faults_of((line,))[0].verb}" for line in outcome.plan)
     yield from (f"rule {rule}" for rule, times in outcome.judged.items() if times)
     yield from (f"exception {name}" for name in outcome.excused)
+    yield from (f"goal {name}" for name in outcome.goals)
 
 
 def _setting(kind: str, key: str, value: str) -> str:

@@ -24,6 +24,7 @@ def test_a_world_shows_its_events_settings_operations_and_faults() -> None:
     judged = {f"rule {rule}" for rule, times in trial.outcome.judged.items() if times}
     assert judged == {name for name in seen if kind_of(name) == "rule"}
     assert {f"exception {name}" for name in trial.outcome.excused} == {n for n in seen if kind_of(n) == "exception"}
+    assert {f"goal {name}" for name in trial.outcome.goals} == {n for n in seen if kind_of(n) == "goal"} != set()
 
 
 def test_pairs_are_what_came_next_on_the_same_machine() -> None:
@@ -58,5 +59,5 @@ def test_a_world_that_has_a_text_needs_no_seed_and_another_scenario_no_settings(
     assert not could["setting"]
     assert not could["operation"]
     seen = seen_in(Trial("one-way", 0, {"messages": 3}, ()), {"messages": 3})
-    assert {kind_of(name) for name in seen} <= {"event", "value", "pair", "rule", "exception"}
+    assert {kind_of(name) for name in seen} <= {"event", "value", "pair", "rule", "exception", "goal"}
     assert "event MessageStored" in seen
