@@ -67,7 +67,7 @@ from mqlab.explore.sights import SIGHTS, Sights
 from mqlab.scenarios import registry
 from mqlab.sim.choices import Choices, Policy
 from mqlab.trace.bus import Row
-from mqlab.trace.record import KIND, Record
+from mqlab.trace.record import KIND, Record, record_class
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
@@ -312,11 +312,12 @@ def _failed(rule: Rule, error: Exception) -> Breach:
 
 def _watching(case: Case, rules: Sequence[Rule]) -> Callable[[Row], None]:
     """One sink for the ledger and all rules: the ledger first, then who cares for this kind."""
-    by_kind: dict[str, list[Callable[[Record], None]]] = {}
+    by_kind: dict[str, tuple[type[Record], list[Callable[[Record], None]]]] = {}
     for rule in rules:
         kinds = rule.kinds if isinstance(rule.kinds, tuple) else ()
         for kind in kinds:
-            by_kind.setdefault(str(kind), []).append(rule.on_event)
+            name = str(kind)
+            by_kind.setdefault(name, (record_class(name), []))[1].append(rule.on_event)
     ledger, fault_times, pops = case.ledger, case.fault_times, case.pops
 
     def watch(row: Row) -> None:
@@ -325,8 +326,9 @@ def _watching(case: Case, rules: Sequence[Rule]) -> Callable[[Row], None]:
         pops(row)
         interested = by_kind.get(row[KIND])
         if interested is not None:
-            record = Record(row)
-            for on_event in interested:
+            read, handlers = interested
+            record = read(row)
+            for on_event in handlers:
                 on_event(record)
 
     return watch

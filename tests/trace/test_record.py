@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from mqlab.trace.catalogue import CATALOGUE, fields_of
 from mqlab.trace.events.broker import BrokerShutDown, PullHeld
 from mqlab.trace.events.world import NodeStarted
 from mqlab.trace.history import History
-from mqlab.trace.record import Record, format_trace, records
+from mqlab.trace.record import KIND, Record, format_trace, record_class, records
 
 ROW = (
     41,
@@ -53,6 +54,21 @@ def test_a_field_that_is_not_there_is_answered_with_those_that_are() -> None:
     with pytest.raises(AttributeError, match="PullHeld has no field 'size'; it has: group, topic, queue_id"):
         _ = Record(ROW).size
     assert "hold_ms" in dir(Record(ROW))
+
+
+@pytest.mark.parametrize("kind", CATALOGUE)
+def test_the_class_of_a_kind_reads_as_any_record_does(kind: str) -> None:
+    row = (*ROW[:KIND], kind, *range(len(fields_of(kind))))
+    record, quick = Record(row), record_class(kind)(row)
+    assert isinstance(quick, Record)
+    assert quick == record
+    assert hash(quick) == hash(record)
+    assert pickle.loads(pickle.dumps(quick)) == record
+    assert str(quick) == str(record)
+    for name in ("slice", "i", "ts_us", "node", "task", "kind", "at", "cause", *fields_of(kind)):
+        assert getattr(quick, name) == getattr(record, name)
+    with pytest.raises(AttributeError, match=f"{kind} has no field 'no_such'"):
+        _ = quick.no_such
 
 
 def test_records_of_one_row_are_equal_and_travel() -> None:
