@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -109,6 +110,10 @@ class Rule(Monitor):
 
         A rule that compares the event with the world itself asks `case.is_live` first.
         """
+
+    def looks_at(self, kind: str) -> Sequence[Callable[[Record], None]]:
+        """What is called with each event of one of the rule's kinds."""
+        return (self.on_event,)
 
     def at_end(self) -> None:
         """Judge what is left when the world has settled."""

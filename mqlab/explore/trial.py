@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -311,24 +311,30 @@ def _failed(rule: Rule, error: Exception) -> Breach:
 
 
 def _watching(case: Case, rules: Sequence[Rule]) -> Callable[[Row], None]:
-    """One sink for the ledger and all rules: the ledger first, then who cares for this kind."""
-    by_kind: dict[str, tuple[type[Record], list[Callable[[Record], None]]]] = {}
+    """One sink for all books and rules: of each kind the books first that note it, then the rules that look at it."""
+    books: dict[str, list[Callable[[Row], None]]] = defaultdict(list)
+    for kind, notes in case.ledger.handlers.items():
+        books[kind] += notes
+    for kind, note in (*case.fault_times.handlers.items(), *case.pops.handlers.items()):
+        books[kind].append(note)
+    looks: dict[str, list[Callable[[Record], None]]] = defaultdict(list)
     for rule in rules:
-        kinds = rule.kinds if isinstance(rule.kinds, tuple) else ()
-        for kind in kinds:
-            name = str(kind)
-            by_kind.setdefault(name, (record_class(name), []))[1].append(rule.on_event)
-    ledger, fault_times, pops = case.ledger, case.fault_times, case.pops
+        for kind in map(str, rule.kinds if isinstance(rule.kinds, tuple) else ()):
+            looks[kind] += rule.looks_at(kind)
+    by_kind = {kind: (books[kind], record_class(kind), looks[kind]) for kind in (*books, *looks)}
+    ledger = case.ledger
 
     def watch(row: Row) -> None:
-        ledger(row)
-        fault_times(row)
-        pops(row)
+        ledger.last = row
         interested = by_kind.get(row[KIND])
-        if interested is not None:
-            read, handlers = interested
+        if interested is None:
+            return
+        noted_by, read, seen_by = interested
+        for note in noted_by:
+            note(row)
+        if seen_by:
             record = read(row)
-            for on_event in handlers:
-                on_event(record)
+            for look in seen_by:
+                look(record)
 
     return watch

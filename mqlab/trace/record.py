@@ -130,7 +130,9 @@ def record_class(kind: str) -> type[Record]:
     def reading(place: int) -> property:
         return property(lambda record: record.row[place])
 
-    fields = {name: reading(positions()[kind][name]) for name in fields_of(kind) if not hasattr(Record, name)}
+    places = {"ts_us": TS_US, "node": NODE}
+    places |= {name: positions()[kind][name] for name in fields_of(kind) if not hasattr(Record, name)}
+    fields = {name: reading(place) for name, place in places.items()}
     return type(f"{kind}Record", (Record,), {"__slots__": (), "kind": kind, **fields})
 
 

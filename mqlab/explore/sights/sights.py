@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rule import Rule
 from mqlab.trace.record import Record
 
 
@@ -22,7 +23,10 @@ def seen(goal: str, kind: str, words: str, when: Callable[[Record], bool] | None
     """A goal that an event of this kind shows, with these values of its fields, or of which `when` is true."""
 
     def has_fields(record: Record) -> bool:
-        return all(getattr(record, name) == value for name, value in fields.items())
+        for name, value in fields.items():  # noqa: SIM110  all() would make a generator for each event
+            if getattr(record, name) != value:
+                return False
+        return True
 
     return Sight(goal, kind, words, when or has_fields)
 
@@ -42,20 +46,14 @@ class Sights(Rule):
         cls.kinds = tuple(dict.fromkeys([*cls.FOLLOWS, *(sight.kind for sight in cls.SEEN)]))
         cls.GOALS = {**{sight.goal: sight.words for sight in cls.SEEN}, **cls.GOALS}
 
-    def __init__(self, case: Case) -> None:
-        super().__init__(case)
-        self._seen_by: dict[str, list[Sight]] = {}
-        for sight in self.SEEN:
-            self._seen_by.setdefault(sight.kind, []).append(sight)
+    def looks_at(self, kind: str) -> Sequence[Callable[[Record], None]]:
+        """One for each goal that an event of this kind may show, and `follow`."""
+        shown = [partial(self._look, sight) for sight in self.SEEN if sight.kind == kind]
+        return (*shown, self.follow) if kind in self.FOLLOWS else shown
 
-    def on_event(self, record: Record) -> None:
-        """Look whether this event shows a goal."""
-        kind = record.kind
-        for sight in self._seen_by.get(kind, ()):
-            if sight.when(record):
-                self.reach(sight.goal, record)
-        if kind in self.FOLLOWS:
-            self.follow(record)
+    def _look(self, sight: Sight, record: Record) -> None:
+        if sight.when(record):
+            self.reach(sight.goal, record)
 
     def follow(self, record: Record) -> None:
         """Look at an event of a kind in `FOLLOWS`, beside others of them or the world."""
