@@ -12,7 +12,7 @@ from typing import Any
 
 from mqlab import scenarios
 from mqlab.errors import MissingExtraError
-from mqlab.explore.corpus import Header, read_header, worlds
+from mqlab.explore.corpus import Header, read_header, together
 from mqlab.explore.seen import could_be_seen
 from mqlab.explore.thoroughness import Curve, Thoroughness
 
@@ -45,8 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(argv)
     headers = [read_header(place) for place in options.directory]
-    played = (world for place in options.directory for world in worlds(place))
-    found = Thoroughness(played, could_be_seen(*(scenarios.get(header.scenario) for header in headers)))
+    could = could_be_seen(*(scenarios.get(header.scenario) for header in headers))
+    found = Thoroughness(together(options.directory), could)
     if options.html is not None:
         if find_spec("bokeh") is None:
             raise MissingExtraError("bokeh", "labs")

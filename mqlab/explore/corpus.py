@@ -7,10 +7,12 @@ the curve of what was new and the chance of more can be told, and a corpus of 10
 
 from __future__ import annotations
 
+import heapq
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -194,6 +196,22 @@ def worlds(place: Path) -> Iterator[World]:
             except (ValueError, TypeError, KeyError):
                 hint = f"keep what is in front of it: head -n {number - 1} {path} > kept, and put that in its place"
                 raise LearnerError(f"line {number} of the corpus {path} is damaged", hint) from None
+
+
+def together(places: Sequence[Path]) -> Iterator[World]:
+    """The worlds of several corpora, mixed evenly: as if each had been played a bit at a time, and none before another.
+
+    What comes last says what to expect of the next worlds, so it must not be those of one corpus alone.
+    """
+    parts = [_spread(place) for place in places]
+    return (world for _, world in heapq.merge(*parts, key=itemgetter(0)))
+
+
+def _spread(place: Path) -> Iterator[tuple[float, World]]:
+    """Each world with the part of its corpus that lies in front of it."""
+    with (place / FILE).open("rb") as file:
+        count = sum(1 for _ in file)
+    yield from ((number / count, world) for number, world in enumerate(worlds(place)))
 
 
 def _world(line: dict[str, Any], header: Header) -> World:

@@ -17,7 +17,7 @@ import pytest
 from mqlab.commands.cli import main
 from mqlab.errors import LearnerError
 from mqlab.explore import RULES, play_seeds
-from mqlab.explore.corpus import FILE, Corpus, Header, read_header, worlds
+from mqlab.explore.corpus import FILE, Corpus, Header, read_header, together, worlds
 from mqlab.explore.seen import PAIR, could_be_seen, kind_of
 from mqlab.explore.thoroughness import Curve, Seed, Thoroughness
 from mqlab.scenarios import get
@@ -232,7 +232,10 @@ def test_several_corpora_are_read_as_one(tmp_path: Path, capsys: pytest.CaptureF
             for result in of_one:
                 corpus.add(result)
     places = [tmp_path / name for name in results]
-    found = Thoroughness([world for place in places for world in worlds(place)], {})
+    mixed = list(together(places))
+    assert [world.seed for world in mixed] == [0, 0, 1, 1, 2, 2]
+    assert len({world.label for world in mixed[:2]}) == 2
+    found = Thoroughness(mixed, {})
     times = Counter(name for of_one in results.values() for result in of_one for name in result.seen)
     once = {name for name, count in times.items() if count == 1}
     assert found.named.once == {name for name in once if kind_of(name) != PAIR}

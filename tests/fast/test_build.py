@@ -10,7 +10,7 @@ import pytest
 from mqlab.commands.fast import main
 from mqlab.errors import LearnerError
 from mqlab.fast import running
-from mqlab.fast.build import FINGERPRINT, SOURCES, build, environment, fingerprint, modules, state
+from mqlab.fast.build import FINGERPRINT, SOURCES, build, code_of, environment, fingerprint, modules, state
 from mqlab.fast.marks import mark_tree
 from mqlab.sim import world
 
@@ -36,6 +36,13 @@ def test_a_copy_counts_as_long_as_sources_and_python_are_the_same(tmp_path: Path
         environment(tmp_path)
     (tmp_path / FINGERPRINT).write_text(fingerprint())
     assert environment(tmp_path)["PYTHONPATH"].split(":")[0] == str(tmp_path)
+
+
+def test_a_copy_is_of_the_same_code_as_what_it_was_made_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert code_of() == fingerprint()
+    (tmp_path / FINGERPRINT).write_text(fingerprint())
+    monkeypatch.setattr("mqlab.fast.build.SOURCES", tmp_path / "mqlab")
+    assert code_of() == (tmp_path / FINGERPRINT).read_text() != fingerprint()
 
 
 def test_without_a_compiler_the_line_that_installs_one_is_named(
