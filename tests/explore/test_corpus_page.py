@@ -11,7 +11,7 @@ from mqlab.commands.cli import main
 from mqlab.commands.corpus import listed, spans
 from mqlab.commands.corpus_page import page
 from mqlab.explore import RULES
-from mqlab.explore.corpus import Failure, Header, World
+from mqlab.explore.corpus import Corpus, Failure, Header, World
 from mqlab.explore.seen import could_be_seen
 from mqlab.explore.thoroughness import Thoroughness
 from mqlab.scenarios import get
@@ -92,6 +92,18 @@ def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_a_directory_without_a_corpus_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["corpus", str(tmp_path)]) == 2
     assert "there is no corpus in" in capsys.readouterr().err
+
+
+def test_a_page_without_bokeh_is_refused_with_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Corpus(tmp_path, HEADER):
+        pass
+    monkeypatch.setattr("mqlab.commands.corpus.find_spec", lambda package: None)
+    assert main(["corpus", str(tmp_path), "--html", str(tmp_path / "page.html")]) == 2
+    assert "needs the package 'bokeh'" in capsys.readouterr().err
+    assert main(["corpus", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "0 worlds of drawn (no seeds yet): 0 passed, 0 failed\n"
 
 
 def test_seeds_in_words() -> None:
