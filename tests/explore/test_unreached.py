@@ -5,7 +5,21 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from .unreached import PLACES, ROOT, Missing, curve, gaps, kept_part, merged, missing_lines, play_part, reasons, table
+from .unreached import (
+    PLACES,
+    ROOT,
+    Missing,
+    curve,
+    gaps,
+    kept_part,
+    listing,
+    merged,
+    missing_lines,
+    play_part,
+    reasons,
+    reasons_table,
+    table,
+)
 
 SENDING = "mqlab/broker/send_message_processor.py"
 
@@ -58,16 +72,26 @@ def test_the_table_counts_each_directory() -> None:
 
 def test_a_file_counts_for_the_first_reason_that_fits() -> None:
     missing = {"mqlab/broker/ha/stream.py": [1, 2], "mqlab/broker/new.py": [4], "mqlab/store/timer/one.py": [1, 2, 3]}
-    told = list(reasons(Missing(missing, missing)))[2:]
+    told = list(reasons_table(Missing(missing, missing)))[2:]
     assert [line.split(" | ")[1:] for line in told] == [["3", "50% |"], ["2", "33% |"], ["1", "17% |"]]
     assert [line[2:8] for line in told] == ["timers", "slaves", "the br"]
 
 
-def test_every_line_has_a_reason() -> None:
+def test_every_line_has_a_reason_and_is_listed() -> None:
     found = missing_lines({})
-    lines = [int(line.split(" | ")[1].replace(",", "")) for line in list(reasons(found))[2:]]
-    assert sum(lines) == sum(map(len, found.lines.values())) > 20_000
-    assert len(lines) > 10
+    counted = reasons(found)
+    assert counted.total() == sum(map(len, found.lines.values())) > 20_000
+    assert len(counted) > 10
+    listed = list(listing(found))
+    assert [line for line in listed if line and line[0] != " "] == [
+        f"{why} ({lines:,} lines)" for why, lines in counted.most_common()
+    ]
+    assert {line[2:].partition(":")[0] for line in listed if line.startswith("  mqlab/")} == {
+        file for file, lines in found.lines.items() if lines
+    }
+    first = line_of(SENDING, "if request.code == CONSUMER_SEND_MSG_BACK:")
+    ranges = [line.split()[0] for line in listed if "SendMessageProcessor.process_request" in line]
+    assert any(where.startswith(f"{first}-") for where in ranges)
 
 
 def test_the_curve_is_the_share_of_what_all_worlds_reach() -> None:

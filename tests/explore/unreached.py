@@ -25,9 +25,6 @@ PLACES = ("broker", "client", "proxy", "store", "namesrv")
 PART = 50
 LEFT_OUT = ("if TYPE_CHECKING:", "raise NotImplementedError", "raise AssertionError")
 """What no world can reach: imports for types, and what says that it is never reached."""
-LEAST_RANGE = 3
-"""Shorter ranges are counted and not listed."""
-
 WHY: dict[str, tuple[str, ...]] = {
     "slaves: no line of a drawn world makes one": ("broker/ha/*", "*/slave_*", "namesrv/*min_broker*"),
     "Pop: in order, the key-value engine, the merge buffer, acks of many, notifications": (
@@ -180,17 +177,39 @@ def table(found: Missing) -> Iterator[str]:
     yield f"| all | {whole[0]:,} | {whole[1]:,} | {whole[1] / whole[0]:.1%} |"
 
 
-def reasons(found: Missing) -> Iterator[str]:
-    """A line for each reason why lines are not reached, those with the most lines first."""
+def why_not(file: str) -> str:
+    """Why lines of a file are not reached."""
+    below = file.removeprefix("mqlab/")
+    return next(why for why, patterns in WHY.items() if any(fnmatch(below, pattern) for pattern in patterns))
+
+
+def reasons(found: Missing) -> Counter[str]:
+    """How many lines are not reached for each reason."""
     counted: Counter[str] = Counter()
     for file, missing in found.missing.items():
-        below = file.removeprefix("mqlab/")
-        why = next(why for why, patterns in WHY.items() if any(fnmatch(below, pattern) for pattern in patterns))
-        counted[why] += len(missing)
+        counted[why_not(file)] += len(missing)
+    return counted
+
+
+def reasons_table(found: Missing) -> Iterator[str]:
+    """A line for each reason why lines are not reached, those with the most lines first."""
+    counted = reasons(found)
     yield "| why | lines | of all that is not reached |"
     yield "|---|---|---|"
     for why, lines in counted.most_common():
         yield f"| {why} | {lines:,} | {lines / max(1, counted.total()):.0%} |"
+
+
+def listing(found: Missing) -> Iterator[str]:
+    """Every range that is not reached, by its reason, its file and its function."""
+    for why, count in reasons(found).most_common():
+        yield from ("", f"{why} ({count:,} lines)")
+        for file, missing in found.missing.items():
+            if missing and why_not(file) == why:
+                yield f"  {file}: {len(missing):,} of {len(found.lines[file]):,} lines"
+                for gap in gaps(file, found.lines[file], missing):
+                    where = f"{gap.first}-{gap.last}" if gap.last > gap.first else f"{gap.first}"
+                    yield f"    {where:<10} {gap.function}"
 
 
 def curve(reached: Reached, seeds: int) -> str:
@@ -208,18 +227,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seeds", type=int, default=2_000, help=f"how many drawn worlds, in parts of {PART}")
     parser.add_argument("--data", type=Path, default=ROOT / "out" / "unreached", help="where the parts are kept")
     parser.add_argument("--write", action="store_true", help="write the table of docs/checks.md anew")
-    parser.add_argument("--list", action="store_true", help="print the ranges, too, those with the most lines first")
+    parser.add_argument("--list", action="store_true", help="print every range, too, by its reason")
     options = parser.parse_args(arguments)
     reached = merged(_told(options.data, range(0, options.seeds, PART)))
     found = missing_lines(reached)
-    lines = [f"{options.seeds:,} drawn worlds:", "", *table(found), "", *reasons(found), ""]
+    lines = [f"{options.seeds:,} drawn worlds:", "", *table(found), "", *reasons_table(found), ""]
     lines.append(curve(reached, options.seeds))
     print("\n".join(lines))
     if options.list:
-        ranges = [gap for file in found.lines for gap in gaps(file, found.lines[file], found.missing[file])]
-        for gap in sorted(ranges, key=lambda gap: (-gap.lines, gap.file, gap.first)):
-            if gap.lines >= LEAST_RANGE:
-                print(f"{gap.lines:>5}  {gap.file}:{gap.first}-{gap.last}  {gap.function}")
+        print("\n".join(listing(found)))
     if options.write:
         text = PAGE.read_text(encoding="utf-8")
         head, tail = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
