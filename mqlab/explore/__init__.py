@@ -1,7 +1,8 @@
 """Exploring: a scenario played from many seeds, each with faults of its own, and judged by rules.
 
 Entry points: `Trial` plays one seed, `play_seeds` many, `shrink` looks for the shortest plan that still fails; `goals`
-are what must have been reached for the passes to mean anything.
+are what must have been reached for the passes to mean anything. How thorough that was is said by `seen` (what a world
+has shown), `corpus` and `thoroughness`; `tape` keeps single worlds.
 """
 
 from mqlab.explore.fault_plan import Plan, draw_plan, faults_of, plan_from_text, plan_text
