@@ -13,7 +13,7 @@ from mqlab.errors import MqlabError
 COMMANDS = {
     "scenarios": "list the named worlds and their parameters",
     "trace": "play a scenario and print its events, its hash, or write them to a file",
-    "replay": "play a report again and say whether its hash agrees",
+    "replay": "play a report or a tape again and say whether it still agrees",
     "explore": "play a scenario from many seeds, with faults",
     "corpus": "say how thorough the worlds of an exploration were",
     "lab": "open JupyterLab on your copy of the labs",

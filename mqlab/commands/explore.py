@@ -20,6 +20,7 @@ from mqlab.commands.explore_goals import Tally, goal_until
 from mqlab.commands.numbers import whole
 from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.explore import Goal, Outcome, Plan, Result, Trial, plan_from_text, plan_text, play_seeds
+from mqlab.explore.tape import record, write_tape
 from mqlab.fast import COMPILED, running
 from mqlab.progress import bar
 from mqlab.scenarios import Scenario, get
@@ -56,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", metavar="FILE", help="with --seed or --until: write a report for `mqlab replay` to FILE"
     )
+    parser.add_argument("--tape", type=Path, metavar="FILE", help="with --seed: keep the world and its choices in FILE")
     parser.add_argument(
         "--corpus", type=Path, metavar="DIR", help="keep what each world came to in DIR, and go on with what is there"
     )
@@ -77,6 +79,8 @@ def run(options: argparse.Namespace) -> int:
         return _one(options, scenario, parameters, plan)
     if options.report:
         raise LearnerError("a report is of one seed", "add --seed N, or --until goal:NAME")
+    if options.tape:
+        raise LearnerError("a tape is of one seed", "add --seed N")
     return _many(options, scenario, parameters, plan)
 
 
@@ -107,6 +111,8 @@ def _one(options: argparse.Namespace, scenario: Scenario, parameters: dict[str, 
     outcome = trial.outcome
     if options.report and trial.lab is not None:
         trial.lab.report(options.report)
+    if options.tape:
+        write_tape(record(scenario.name, options.seed, parameters, plan_text(outcome.plan), ()), options.tape)
     if options.json:
         print(json.dumps({"scenario": scenario.name, "running": running(), **_as_json(outcome)}, indent=1))
         return PASSED if outcome.passed else FAILED
@@ -125,6 +131,8 @@ def _one(options: argparse.Namespace, scenario: Scenario, parameters: dict[str, 
         print(f"BROKEN: {breach.rule}\n  {breach.reason}\n  {breach.event}".rstrip())
     if options.report:
         print(f"written to {options.report}; play it again: mqlab replay {shlex.quote(options.report)}")
+    if options.tape:
+        print(f"kept in {options.tape}; whether it still fits: mqlab replay {shlex.quote(str(options.tape))}")
     print(("1 passed, 0 failed" if outcome.passed else "0 passed, 1 failed") + compiled())
     return PASSED if outcome.passed else FAILED
 

@@ -28,7 +28,7 @@ def play_into_corpus(
     options: argparse.Namespace, scenario: Scenario, parameters: dict[str, Any], plan: Plan | None
 ) -> int:
     """Play the seeds that are missing, and say how it ended; the exit status of `mqlab explore` for these seeds."""
-    for name in ("seed", "report", "json", "master"):
+    for name in ("seed", "report", "tape", "json", "master"):
         if getattr(options, name) not in (None, False):
             hint = "mqlab corpus DIRECTORY tells of a corpus" if name == "json" else f"leave out --{name}"
             raise LearnerError(f"--corpus and --{name} do not go together", hint)

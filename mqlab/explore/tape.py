@@ -40,6 +40,11 @@ class Playing(NamedTuple):
     lacks: tuple[str, ...]
     difference: str
 
+    @property
+    def fits(self) -> bool:
+        """Was it the same world, with all that it was kept for, and did all rules hold?"""
+        return not self.difference and not self.lacks and self.outcome.passed
+
 
 def record(scenario: str, seed: int, parameters: dict[str, Any], faults: str, shows: tuple[str, ...]) -> Tape:
     """The tape of a world, kept for what it shows. LearnerError if it does not."""
@@ -98,6 +103,14 @@ def write_tape(tape: Tape, path: Path) -> None:
         "order": " ".join(str(places[choice]) for choice in tape.choices),
     }
     path.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def is_tape(path: Path) -> bool:
+    """Is this the file of a tape, of whatever format?"""
+    try:
+        return "tape" in json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return False
 
 
 def read_tape(path: Path) -> Tape:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from mqlab.commands.cli import main
 from mqlab.errors import LearnerError
 from mqlab.explore import plan_text
 from mqlab.explore.tape import Tape, difference, play, read_tape, record, write_tape
 
-from .broken.variants import retry_topic_not_subscribed
+from .broken.variants import broker_commits_one_more, retry_topic_not_subscribed
 from .keep_tapes import TAPES
 
 KEPT = sorted(TAPES.glob("*.json"))
@@ -92,6 +93,38 @@ def test_what_is_no_tape_is_said(tmp_path: Path, change: dict[str, object], word
     with pytest.raises(LearnerError) as refused:
         read_tape(path)
     assert words in str(refused.value)
+
+
+def test_the_command_keeps_a_seed_and_says_whether_it_still_fits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "one.json")
+    words = ["explore", "drawn", "--seed", "5", "-p", f"world={SMALL['world']}", "--faults", "none", "--tape", path]
+    assert main(words) == 0
+    assert capsys.readouterr().out.splitlines()[-2] == f"kept in {path}; whether it still fits: mqlab replay {path}"
+    assert main(["replay", path]) == 0
+    assert capsys.readouterr().out == f"all {len(read_tape(Path(path)).choices)} choices are the same\n"
+    retry_topic_not_subscribed(monkeypatch)
+    assert main(["replay", path]) == 1
+    assert capsys.readouterr().out.startswith("choice 20 of ")
+
+
+def test_a_tape_that_no_longer_shows_it_or_breaks_a_rule_does_not_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tape = record("drawn", 5, SMALL, "", ())
+    write_tape(tape._replace(shows=("event PopHeld",)), tmp_path / "one.json")
+    assert main(["replay", str(tmp_path / "one.json")]) == 1
+    assert capsys.readouterr().out.splitlines()[1:] == ["no longer shown: event PopHeld"]
+    write_tape(tape, tmp_path / "one.json")
+    broker_commits_one_more(monkeypatch)
+    assert main(["replay", str(tmp_path / "one.json")]) == 1
+    assert "BROKEN: A committed offset never passes" in capsys.readouterr().out
+
+
+def test_a_tape_is_of_one_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "one-way", "--tape", str(tmp_path / "one.json")]) == 2
+    assert "a tape is of one seed" in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
