@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mqlab.commands.cli import main
@@ -174,11 +175,8 @@ def test_a_process_that_is_killed_loses_only_what_was_under_way(tmp_path: Path) 
 
 def _workers(pid: int) -> list[int]:
     """The processes that play for this one."""
-    found = []
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-            found.append(int(child))
-    return found
+    children = psutil.Process(pid).children()
+    return [child.pid for child in children if any("spawn_main" in word for word in child.cmdline())]
 
 
 def test_ctrl_c_ends_with_what_was_finished(tmp_path: Path) -> None:
