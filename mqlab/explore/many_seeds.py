@@ -16,6 +16,9 @@ SEEDS_PER_TURN = 5
 TURNS_AHEAD = 4
 """So many turns for each process may be under way, or wait behind one that takes longer."""
 
+INTERRUPTED = 130
+"""The status of a process that Ctrl-C has ended, as shells say it."""
+
 
 class Task(NamedTuple):
     """What one process is asked to play: a scenario with its parameters, from one seed, under a plan or a drawn one.
@@ -74,7 +77,7 @@ def _in_processes(turns: list[list[Task]], jobs: int) -> Iterator[Result]:
     from concurrent.futures.process import BrokenProcessPool
 
     under_way: deque[tuple[list[Task], Future[list[Result]]]] = deque()
-    pool = ProcessPoolExecutor(min(jobs, len(turns)), multiprocessing.get_context("spawn"), _leave_interrupts)
+    pool = ProcessPoolExecutor(min(jobs, len(turns)), multiprocessing.get_context("spawn"), _end_at_interrupt)
     try:
         for turn in turns:
             under_way.append((turn, pool.submit(_play_turn, turn)))
@@ -94,11 +97,15 @@ def _play_turn(turn: list[Task]) -> list[Result]:
     return [play_task(task) for task in turn]
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C goes to all processes of a terminal; the one that has asked these to play ends them."""
+def _end_at_interrupt() -> None:
+    """Let Ctrl-C, which goes to all processes of a terminal, end this one at once and without a word.
+
+    The process that has asked for worlds says what there is to say.
+    """
+    import os
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
 
 
 def _ended(seed: int) -> LearnerError:
