@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from .unreached import (
     PLACES,
     ROOT,
@@ -18,6 +20,7 @@ from .unreached import (
     play_part,
     reasons,
     reasons_table,
+    state_of_code,
     table,
 )
 
@@ -99,3 +102,19 @@ def test_the_curve_is_the_share_of_what_all_worlds_reach() -> None:
     assert curve(reached, 50) == (
         "Of the lines that 50 worlds reach, the first worlds reached so many: 1: 50.0%, 10: 75.0%."
     )
+
+
+def test_the_state_of_the_code_is_that_of_its_lines_and_of_what_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("broker", "scenarios/drawing", "sim"):
+        (tmp_path / "mqlab" / place).mkdir(parents=True)
+        (tmp_path / "mqlab" / place / "one.py").write_text("1\n", encoding="utf-8")
+    monkeypatch.setattr("tests.explore.unreached.ROOT", tmp_path)
+    before = state_of_code()
+    (tmp_path / "mqlab" / "sim" / "one.py").write_text("2\n", encoding="utf-8")
+    assert state_of_code() == before
+    for place in ("broker", "scenarios/drawing"):
+        (tmp_path / "mqlab" / place / "one.py").write_text("2\n", encoding="utf-8")
+        assert state_of_code() != before
+        before = state_of_code()
