@@ -52,7 +52,7 @@ def test_a_part_that_is_kept_is_not_played_again(tmp_path: Path) -> None:
 
 
 def test_parts_are_merged_to_the_first_seed_of_each_line() -> None:
-    parts = iter([{"a": {1: 4, 2: 9}}, {"a": {2: 3, 5: 60}, "b": {1: 61}}])
+    parts = iter([{"a": {1: 4, 2: 9}}, {"a": {1: 55, 2: 3, 5: 60}, "b": {1: 61}}])
     assert merged(parts) == {"a": {1: 4, 2: 3, 5: 60}, "b": {1: 61}}
 
 
