@@ -23,6 +23,14 @@ REACHED = [
         "push-clustering", "at 8s: power_off broker-a for 1s; at 12s: power_off broker-a for 1s",
         "machine-loses-power-twice",
     ),
+    ("silence", "at 20s: crash namesrv-1 for 100s", "client-asks-another-name-server"),
+    ("slave-reads", "at 60s: crash broker-a for 60s", "slave-is-read-while-its-master-is-down"),
+    ("through-a-proxy", "at 20s: crash broker-a for 60s", "handle-cannot-be-renewed"),
+    ("through-a-proxy", "at 20s: freeze consumer-1 for 149s", "proxy-forgets-a-silent-client"),
+    (
+        "proxy-transactions", "at 20s: crash producer-1 for 60s; at 20s: crash producer-2 for 60s",
+        "proxy-has-nobody-to-ask",
+    ),
     ("sync-send-two-brokers", "at 6s: cut broker-a > producer-1 for 4s", "stored-message-counts-as-failed"),
 ]  # fmt: skip
 
