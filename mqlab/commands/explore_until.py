@@ -27,18 +27,24 @@ def tell_found(
     lab, at = trial.lab, trial.first_reached[goal.name]
     assert lab is not None
     place = lab.history.index_of(at.at) + 1
-    if report:
-        _write(lab, at.slice, place, report)
-    times = trial.outcome.goals[goal.name]
     if as_json:
-        print(json.dumps(_found(scenario, goal, trial, command, place, report), indent=1))
-        return
-    print(f"seed {trial.seed} reaches {goal.name}{'' if times == 1 else f', {times:,} times'}: {goal.words}")
-    for line in trial.plan or ("no faults",):
-        print(f"  {line}")
-    print(f"  first at event {place:,}:")
-    print(f"  {str(at).strip()}")
-    print(f"play it again: {shlex.join(command)}")
+        print(json.dumps(_found(scenario, goal, trial, command, place, report), indent=1), flush=True)
+    else:
+        times = trial.outcome.goals[goal.name]
+        print(f"seed {trial.seed} reaches {goal.name}{'' if times == 1 else f', {times:,} times'}: {goal.words}")
+        for line in trial.plan or ("no faults",):
+            print(f"  {line}")
+        print(f"  first at event {place:,}:")
+        print(f"  {str(at).strip()}")
+        print(f"play it again: {shlex.join(command)}", flush=True)
+    if report:
+        # Last of all: where it cannot be written, what was found has been told.
+        _write(lab, at.slice, place, report)
+    if not as_json:
+        _tell_how_to_get_there(goal, command, report)
+
+
+def _tell_how_to_get_there(goal: Goal, command: Sequence[str], report: str | None) -> None:
     if report:
         print(f"written to {report}, up to that event: mqlab replay {shlex.quote(report)}")
         print(f"to see it in a notebook: from mqlab_widgets import Stepper; Stepper.reopen({report!r})")

@@ -103,6 +103,16 @@ def test_until_a_goal_is_reached(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert str(opened.at_cursor).strip() == found["what"]
 
 
+def test_what_was_found_is_told_also_where_no_report_can_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "no such directory" / "goal.mqlab")
+    assert main(["explore", "drawn", "--seed", "3", "--until", f"goal:{BACK}", "--report", path]) == 2
+    answer = capsys.readouterr()
+    assert answer.out.startswith(f"seed 3 reaches {BACK}")
+    assert "No such file or directory" in answer.err
+
+
 def test_a_seed_that_fails_on_the_way_is_told_and_the_search_goes_on(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
