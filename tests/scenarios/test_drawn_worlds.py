@@ -126,6 +126,20 @@ def test_a_group_is_forgotten_and_a_topic_gets_fewer_queues() -> None:
     assert lab.brokers[0].running().topic_config_manager.topic_config_table["Orders"].read_queue_nums == 1
 
 
+@pytest.mark.parametrize("way", ["at-once", "held"])
+def test_a_plain_pull_consumer_gets_everything_also_when_its_process_ends(way: str) -> None:
+    world = f"{SMALL}; pull readers way={way} members=2"
+    lab = scenarios.get("drawn").play(3, seconds=8, parameters={"world": world})
+    lab.crash("readers-1")
+    lab.restart("readers-1")
+    lab.run_for(seconds=30)
+    held = [r for r in lab.history if r.kind == "PullHeld" and r.group == "readers"]
+    assert bool(held) == (way == "held")
+    offsets = lab.brokers[0].running().consumer_offset_manager
+    ends = [lab.brokers[0].store.get_max_offset_in_queue("Orders", queue_id) for queue_id in (0, 1)]
+    assert [offsets.query_offset("readers", "Orders", queue_id) for queue_id in (0, 1)] == ends
+
+
 def test_a_group_reads_another_topic_and_no_more() -> None:
     acts = "; topic Payments; at 5000ms: subscribe workers topic=Payments; at 6000ms: unsubscribe workers topic=Orders"
     lab = scenarios.get("drawn").play(3, seconds=40, parameters={"world": SMALL + acts})

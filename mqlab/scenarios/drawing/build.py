@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client import ConsumeFromWhere, MessageModel
 from mqlab.scenarios import lite_pull
+from mqlab.scenarios.demo import process_of
 from mqlab.scenarios.drawing import loads5
 from mqlab.scenarios.drawing.acts import Acts
 from mqlab.scenarios.drawing.loads import (
@@ -13,6 +15,7 @@ from mqlab.scenarios.drawing.loads import (
     InOrder,
     listener,
     poll_all,
+    pull_all,
     pull_in_turns,
     send_all,
     send_in_transactions,
@@ -26,8 +29,8 @@ if TYPE_CHECKING:
 
 DEFAULTS: dict[str, Any] = {
     "topic": "Orders", "tags": "*", "members": 1, "moves": False, "refuse_one_in": 0, "slow_ms": 20,
-    "queues": 4, "way": "sync", "messages": 20, "every_ms": 200, "size": 100, "delay_level": 0, "next_delay_ms": 200,
-    "debit_ms": 10, "batch": 8,
+    "queues": 4, "messages": 20, "every_ms": 200, "size": 100, "delay_level": 0, "next_delay_ms": 200,
+    "debit_ms": 10, "batch": 8, "pause_ms": 100,
 }  # fmt: skip
 """What a line means that does not say it."""
 JOINS_MS, STAYS_MS = (500, 8_000), (2_000, 15_000)
@@ -74,12 +77,16 @@ async def build_world(lab: Lab, world: World) -> None:
             members[part.name] = await _start_lite(lab, part)
         elif part.kind == "schedule":
             await _start_schedule(lab, part)
+        elif part.kind == "pull":
+            await _start_pull(lab, part)
     Acts(lab, world, members)
 
 
 def _said(part: Part) -> dict[str, Any]:
     """What a line says of the part itself, with what it leaves out."""
-    return {key: part.says.get(key, DEFAULTS[key]) for key in OWN[part.kind]}
+    own = OWN[part.kind]
+    defaults = {**DEFAULTS, "way": own["way"].drawn[0]} if "way" in own else DEFAULTS
+    return {key: part.says.get(key, defaults[key]) for key in own}
 
 
 def _settings(part: Part) -> dict[str, Any]:
@@ -149,6 +156,18 @@ async def _start_schedule(lab: Lab, part: Part) -> None:
             _spawn_coming(come_and_go, service)
         else:
             await service.start()
+
+
+async def _start_pull(lab: Lab, part: Part) -> None:
+    says = _said(part)
+    for place, node in enumerate(_nodes(part)):
+        consumer = lab.pull_consumer(part.name, node=node, **part.settings())
+        consumer.register_message_queue_listener(says["topic"])
+        if place and says["moves"]:
+            _spawn_coming(come_and_go, consumer)
+        else:
+            await consumer.start()
+        process_of(lab, consumer).run_in_each_life("pull", partial(pull_all, consumer, says))
 
 
 def _spawn_coming(work: Any, consumer: Any) -> None:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 GROUPS = {
     "push": "workers", "orderly": "cooks", "broadcasting": "screens", "lite": "pollers", "schedule": "clerks",
-    "pop": "poppers", "push5": "listeners", "simple5": "auditors",
+    "pull": "readers", "pop": "poppers", "push5": "listeners", "simple5": "auditors",
 }  # fmt: skip
 """The kinds of readers, and the name of a group of each."""
 BROKERS = ("broker-a", "broker-b", "broker-c")

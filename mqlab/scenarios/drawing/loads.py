@@ -14,6 +14,7 @@ from mqlab.client import (
     DefaultMQPushConsumer,
     MessageListenerOrderly,
 )
+from mqlab.client.service_state import ServiceState
 from mqlab.scenarios.numbered import (
     FAILURES,
     KEY,
@@ -31,7 +32,7 @@ from mqlab.scenarios.numbered import (
 )
 
 if TYPE_CHECKING:
-    from mqlab.client import DefaultMQProducer, MQPullConsumerScheduleService, PullTaskContext
+    from mqlab.client import DefaultMQProducer, DefaultMQPullConsumer, MQPullConsumerScheduleService, PullTaskContext
     from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
     from mqlab.client.producer.transaction_mq_producer import TransactionMQProducer
     from mqlab.protocol import MessageQueue
@@ -145,6 +146,30 @@ async def poll_all(consumer: DefaultLitePullConsumer) -> None:
         except FAILURES:
             # Shut down by another task while this one waited for its turn.
             return
+
+
+async def pull_all(consumer: DefaultMQPullConsumer, says: dict[str, Any]) -> None:
+    """Pull from the queues that are this member's now, one after the other, and note how far each came; for ever.
+
+    With `way=held` the broker holds a pull that finds nothing. A queue whose broker fails is asked in the next round.
+    """
+    while consumer.impl.service_state is not ServiceState.SHUTDOWN_ALREADY:
+        await consumer.node.sleep(says["pause_ms"])
+        queues: Sequence[MessageQueue] = ()
+        with suppress(*FAILURES):
+            queues = sorted(await consumer.fetch_message_queues_in_balance(says["topic"]))
+        for queue in queues:
+            with suppress(*FAILURES):
+                await _pull_from(consumer, queue, says)
+
+
+async def _pull_from(consumer: DefaultMQPullConsumer, queue: MessageQueue, says: dict[str, Any]) -> None:
+    offset = max(0, await consumer.fetch_consume_offset(queue, False))
+    pull = consumer.pull_block_if_not_found if says["way"] == "held" else consumer.pull
+    result = await pull(queue, "*", offset, says["batch"])
+    for message in result.msg_found_list:
+        look_at(message)
+    await consumer.update_consume_offset(queue, result.next_begin_offset)
 
 
 def pull_in_turns(service: MQPullConsumerScheduleService, says: dict[str, Any]) -> None:

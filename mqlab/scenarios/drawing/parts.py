@@ -57,6 +57,10 @@ OWN: dict[str, dict[str, Legal]] = {
         "debit_ms": number(0, 60_000, 10, 150),
     },
     "lite": POLLING,
+    "pull": {
+        "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "moves": SWITCH, "way": words("at-once", "held"),
+        "batch": number(1, 32, 1, 4, 32), "pause_ms": number(1, 3_600_000, 100, 1_000),
+    },
     "schedule": {
         "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "moves": SWITCH,
         "next_delay_ms": number(1, 3_600_000, 200, 1_000),
@@ -102,6 +106,7 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "pop": settings.POP,
     "transactions": settings.PRODUCER,
     "lite": settings.LITE,
+    "pull": settings.PULL,
     "schedule": settings.PULL,
     "proxy": settings.PROXY,
     "producer5": settings.CLIENT_5,
@@ -132,12 +137,12 @@ broker is set to something else while it runs, a broker or the members of a grou
 with other settings, a group is forgotten, with how far it came or without, a topic gets as many queues, a topic is
 made."""
 DONE_TO: dict[str, tuple[str, ...]] = {
-    "delete-group": ("push", "orderly", "broadcasting", "lite", "schedule", "pop", "push5", "simple5"),
+    "delete-group": ("push", "orderly", "broadcasting", "lite", "pull", "schedule", "pop", "push5", "simple5"),
     "set": ("broker",), "restart-broker": ("broker",), "restart-members": ("push", "orderly", "broadcasting"),
     "subscribe": ("push", "orderly", "broadcasting", "lite"),
     "unsubscribe": ("push", "orderly", "broadcasting", "lite"),
     "suspend": ("push", "orderly", "broadcasting"), "seek": ("lite",), "scale": ("topic",),
-    "reset": ("push", "orderly", "lite", "schedule", "pop"),
+    "reset": ("push", "orderly", "lite", "pull", "schedule", "pop"),
 }  # fmt: skip
 """The kinds of parts that an act can be done to, by the name of its line."""
 AT = re.compile(r"at (\d{1,9})ms: (.*)")
