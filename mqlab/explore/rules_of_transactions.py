@@ -18,7 +18,12 @@ from mqlab.explore.rules_of_storing import (
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT
 from mqlab.protocol.message import MessageConst
-from mqlab.protocol.topics import CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_HALF_TOPIC, is_system_topic
+from mqlab.protocol.topics import (
+    CID_SYS_RMQ_TRANS,
+    RMQ_SYS_TRANS_HALF_TOPIC,
+    RMQ_SYS_TRANS_OP_HALF_TOPIC,
+    is_system_topic,
+)
 from mqlab.trace.record import Record
 
 WRITTEN_DOWN_US = 7_000_000
@@ -214,7 +219,7 @@ class EndedIsLeftAlone(Rule):
         "TransactionEnded", "TransactionOpWritten", "DispatchStalled", "HalfMessageStoredAgain", "BrokerStarted",
         "NodeThawed", "DiskHung", "DiskUnhung",
     )  # fmt: skip
-    EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WRITTEN: NOT_WRITTEN_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WRITTEN: NOT_WRITTEN_TEXT, STALE: STALE_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -249,8 +254,21 @@ class EndedIsLeftAlone(Rule):
             return
         if any(0 <= us - ended_us <= WRITTEN_DOWN_US for us in self._refused_us.get(record.node, ())):
             self.excuse(NOT_WRITTEN)
+        elif self._stands_at_a_stale_entry(record.node):
+            self.excuse(STALE)
         else:
             self.found(record.row, f"message {record.unique_key} is ended and asked about")
+
+    def _stands_at_a_stale_entry(self, node: str) -> bool:
+        """Is the next op message an entry behind which there is none, since the machine has lost power?
+
+        A round that is given no more than one entry at a time (maxTransferCountOnMessageInMemory) reads no further.
+        """
+        if not self.case.is_live or not self.case.broker(node).is_up():
+            return False
+        offsets = self.case.broker(node).running().consumer_offset_manager
+        at = max(0, offsets.query_offset(CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_OP_HALF_TOPIC, 0))
+        return self.case.is_stale(Place(node, RMQ_SYS_TRANS_OP_HALF_TOPIC, 0, at))
 
 
 class QuestionsAreCounted(Rule):

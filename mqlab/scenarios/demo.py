@@ -19,7 +19,7 @@ from mqlab.scenarios.numbered import LATER, SUCCESS, TOPIC, numbered_message, se
 from mqlab.scenarios.registry import ANY_FAULT, scenario, story
 
 if TYPE_CHECKING:
-    from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
+    from mqlab.client import DefaultMQProducer, DefaultMQPullConsumer, DefaultMQPushConsumer
     from mqlab.client.v5 import Producer, SimpleConsumer
     from mqlab.lab import Lab
     from mqlab.protocol.message import MessageExt
@@ -38,7 +38,7 @@ UNTIL_THE_END = 0
 
 
 def process_of(
-    lab: Lab, client: DefaultMQProducer | DefaultMQPushConsumer | Producer | SimpleConsumer
+    lab: Lab, client: DefaultMQProducer | DefaultMQPushConsumer | DefaultMQPullConsumer | Producer | SimpleConsumer
 ) -> ClientProcess:
     """The process in which a client runs."""
     process = lab.processes[client.node.name]

@@ -7,6 +7,8 @@ import pytest
 from mqlab.explore import Trial, plan_from_text, plan_text
 from mqlab.explore.rules_of_delivery import OTHER_UNIT
 from mqlab.explore.rules_of_order import InOrder
+from mqlab.explore.rules_of_transactions import EndedIsLeftAlone
+from mqlab.explore.stale_entries import STALE
 
 BASE = "name-server n; broker broker-a; "
 TO_POP = "topic Orders queues=1; producer p; pop w members=2"
@@ -137,6 +139,18 @@ def test_a_lock_stays_at_a_broker_that_no_route_names() -> None:
     outcome = Trial("drawn", 1177, {"world": world}, faults).outcome
     assert outcome.passed, outcome.breaches[0]
     assert "a lock at a broker that no route names" in outcome.excused
+
+
+def test_an_end_behind_a_stale_entry_may_not_be_read() -> None:
+    world = (
+        "name-server n-1; name-server n-2; broker broker-a max_transfer_count_on_message_in_memory=1; "
+        "topic Orders queues=2; producer shop-1 messages=10 every_ms=500 delay_level=2; transactions bank-1 "
+        "messages=4 every_ms=200; schedule clerks-1"
+    )
+    faults = "at 4194ms: fill_disk broker-a by 13185 for 2699ms; at 6799ms: power_off broker-a for 1900ms"
+    trial = Trial("drawn", 23035, {"world": world}, plan_from_text(faults))
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert next(rule for rule in trial.rules if isinstance(rule, EndedIsLeftAlone)).excused[STALE]
 
 
 def test_a_unit_of_another_message_hides_what_an_orderly_reader_wants() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqlab import scenarios
@@ -15,6 +17,7 @@ from mqlab.store import FlushDiskType
 SMALL = "name-server n; broker b; topic Orders queues=2; producer shop messages=5; push workers topic=Orders"
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10_000))
 def test_a_drawn_world_is_read_from_its_text(seed: int) -> None:
     world = draw_world(seed)
@@ -86,6 +89,8 @@ def test_leaving_a_line_out_changes_no_other_choice_of_the_world() -> None:
         ("at 5000ms: seek w", "nothing named 'w'", "a line of lite"),
         ("push5 w topic=Orders", "needs a proxy", "proxy proxy-1"),
         ("pop w topic=Orders", "Orders can be popped only where", "topic Orders"),
+        ("push w wants=few", "does not judge conditions", "enable_property_filter=true"),
+        ("producer p timer_as=noon", "timer_as=noon is not possible", "delay-ms or delay-s or deliver-at"),
         ("broker b", "another part named 'b'", "a name of its own"),
     ],
 )
@@ -138,6 +143,27 @@ def test_a_plain_pull_consumer_gets_everything_also_when_its_process_ends(way: s
     offsets = lab.brokers[0].running().consumer_offset_manager
     ends = [lab.brokers[0].store.get_max_offset_in_queue("Orders", queue_id) for queue_id in (0, 1)]
     assert [offsets.query_offset("readers", "Orders", queue_id) for queue_id in (0, 1)] == ends
+
+
+def test_groups_want_messages_by_a_condition() -> None:
+    judging = SMALL.replace("broker b", "broker b enable_property_filter=true").replace("messages=5", "messages=20")
+    world = f"{judging}; push few wants=few; lite gifts wants=gifts; orderly ordinary wants=ordinary"
+    lab = scenarios.get("drawn").play(3, seconds=30, parameters={"world": world})
+    held_back = {r.group: r.messages for r in lab.history if r.kind == "MessagesFilteredByBroker"}
+    assert set(held_back) == {"few", "gifts", "ordinary"}
+    counts = Counter(r.group for r in lab.history if r.kind == "ConsumeStarted")
+    counts.update({"gifts": sum(r.messages for r in lab.history if r.kind == "MessagesPolled")})
+    assert counts == {"workers": 20, "few": 8, "gifts": 9, "ordinary": 10}
+
+
+@pytest.mark.parametrize("how", ["delay-ms", "delay-s", "deliver-at"])
+def test_the_timer_keeps_what_a_producer_wants_later(how: str) -> None:
+    world = SMALL.replace("messages=5", f"messages=5 timer_ms=3000 timer_as={how}")
+    lab = scenarios.get("drawn").play(3, seconds=12, parameters={"world": world})
+    sent = {r.msg_id: r.ts_us for r in lab.history if r.kind == "SendAttempted"}
+    waited_ms = [(r.ts_us - sent[r.msg_id]) // 1_000 for r in lab.history if r.kind == "ConsumeStarted"]
+    assert len(waited_ms) == 5
+    assert all(2_900 <= ms < 4_100 for ms in waited_ms)
 
 
 def test_a_group_reads_another_topic_and_no_more() -> None:

@@ -11,6 +11,7 @@ from mqlab.client.service_state import ServiceState
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.java_properties import encode_java_properties, property_names
+from mqlab.scenarios.drawing.loads import wanted
 from mqlab.scenarios.drawing.parts import ACTS, TOPICS, Part, World
 from mqlab.scenarios.drawing.values import value_text
 from mqlab.scenarios.numbered import FAILURES
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Members = Mapping[str, Sequence[Any]]
 """The consumers of each group."""
 DEFAULTS: dict[str, Any] = {
-    "for_ms": 1_000, "queues": 4, "to": "begin", "back_ms": 3_600_000, "topic": TOPICS[0], "tags": "*",
+    "for_ms": 1_000, "queues": 4, "to": "begin", "back_ms": 3_600_000, "topic": TOPICS[0],
     "down_ms": 1_000, "clean_offset": False,
 }  # fmt: skip
 """What a line means that does not say it."""
@@ -74,10 +75,9 @@ class Acts:
         self.administrator.ask(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header)
 
     def subscribe(self, act: Part) -> None:
-        """Let a group read a topic, with the tags that its line says."""
-        tags = str(self._parts[act.name].says.get("tags", DEFAULTS["tags"]))
+        """Let a group read a topic, with the tags or the condition that its line says."""
         for consumer in self._all_there(act.name):
-            consumer.subscribe(_said(act, "topic"), tags)
+            consumer.subscribe(_said(act, "topic"), wanted(self._parts[act.name].says))
 
     def unsubscribe(self, act: Part) -> None:
         """Let a group read a topic no more."""

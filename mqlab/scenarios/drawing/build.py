@@ -19,8 +19,9 @@ from mqlab.scenarios.drawing.loads import (
     pull_in_turns,
     send_all,
     send_in_transactions,
+    wanted,
 )
-from mqlab.scenarios.drawing.parts import OWN, Part, World
+from mqlab.scenarios.drawing.parts import ALL, OWN, Part, World
 from mqlab.scenarios.numbered import come_and_go
 from mqlab.scenarios.transfers import Accounts, Bank
 
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 DEFAULTS: dict[str, Any] = {
     "topic": "Orders", "tags": "*", "members": 1, "moves": False, "refuse_one_in": 0, "slow_ms": 20,
     "queues": 4, "messages": 20, "every_ms": 200, "size": 100, "delay_level": 0, "next_delay_ms": 200,
-    "debit_ms": 10, "batch": 8, "pause_ms": 100,
+    "debit_ms": 10, "batch": 8, "pause_ms": 100, "wants": ALL, "timer_ms": 0,
 }  # fmt: skip
-"""What a line means that does not say it."""
+"""What a line means that does not say it; of what is not here the first value that is drawn."""
 JOINS_MS, STAYS_MS = (500, 8_000), (2_000, 15_000)
 """When a member that moves joins its group, and how long it stays: from, and by how much more at most."""
 NO_COMPRESSION = 4 * 1024 * 1024
@@ -85,8 +86,7 @@ async def build_world(lab: Lab, world: World) -> None:
 def _said(part: Part) -> dict[str, Any]:
     """What a line says of the part itself, with what it leaves out."""
     own = OWN[part.kind]
-    defaults = {**DEFAULTS, "way": own["way"].drawn[0]} if "way" in own else DEFAULTS
-    return {key: part.says.get(key, defaults[key]) for key in own}
+    return {key: part.says.get(key, DEFAULTS.get(key, own[key].drawn[0])) for key in own}
 
 
 def _settings(part: Part) -> dict[str, Any]:
@@ -122,7 +122,7 @@ async def _start_pushed(lab: Lab, part: Part) -> list[Any]:
     for place, node in enumerate(_nodes(part)):
         consumer = lab.consumer(part.name, node=node, **settings)
         members.append(consumer)
-        consumer.subscribe(says["topic"], says.get("tags", "*"))
+        consumer.subscribe(says["topic"], wanted(says))
         in_order = part.kind == "orderly"
         consumer.register_message_listener(InOrder(consumer, says) if in_order else listener(consumer, says))
         if place and says["moves"]:
@@ -138,7 +138,7 @@ async def _start_lite(lab: Lab, part: Part) -> list[Any]:
     for place, node in enumerate(_nodes(part)):
         consumer = lab.lite_pull_consumer(part.name, node=node, **_settings(part))
         members.append(consumer)
-        consumer.subscribe(says["topic"], says["tags"])
+        consumer.subscribe(says["topic"], wanted(says))
         if place and says["moves"]:
             _spawn_coming(lite_pull.come_and_go, consumer)
         else:

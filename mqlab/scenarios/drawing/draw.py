@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from mqlab.scenarios.drawing.parts import ACTS, DONE_TO, OWN, SETTINGS, THROUGH_PROXIES, TOPICS, Part, World
+from mqlab.scenarios.drawing.parts import ACTS, ALL, DONE_TO, OWN, SETTINGS, THROUGH_PROXIES, TOPICS, Part, World
 from mqlab.scenarios.drawing.values import TRUTHS, Legal, Value
 from mqlab.sim.choices import Choices
 
@@ -48,6 +48,8 @@ class _Drawing:
         parts += [self._part("broker", name) for name in brokers]
         parts += [self._part("topic", name, queues=self._own("topic", name, "queues")) for name in topics]
         readers = self._readers(topics)
+        if any(reader.says.get("wants", ALL) != ALL for reader in readers):
+            parts = [_judging(part) if part.kind == "broker" else part for part in parts]
         for reader in readers:
             if reader.kind in ("push", "orderly", "pop") and (set_up := self._part("group", reader.name)).says:
                 parts.append(set_up)
@@ -117,3 +119,8 @@ class _Drawing:
 
     def _one(self, point: str, among: Sequence[T]) -> T:
         return among[self._choose(point, len(among))]
+
+
+def _judging(broker: Part) -> Part:
+    """The broker, if groups may read by a condition there."""
+    return broker._replace(says={**broker.says, "enable_property_filter": True})

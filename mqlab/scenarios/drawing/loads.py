@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,9 @@ from mqlab.client import (
     DefaultMQPushConsumer,
     MessageListenerOrderly,
 )
+from mqlab.client.consumer.message_selector import MessageSelector
 from mqlab.client.service_state import ServiceState
+from mqlab.scenarios.drawing.parts import ALL, CONDITIONS
 from mqlab.scenarios.numbered import (
     FAILURES,
     KEY,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 WAYS: dict[str, SendOne] = {"sync": send_sync, "async": send_async, "one-way": send_one_way}
 MOST_IN_BATCH = 6
 TAGS = ("paid", "late")
+KINDS = ("gift", "", "toy", "")
 MOST_WORK_MS = 100
 PULLED_AT_ONCE = 32
 NUMBERS_APART = 1_000_000
@@ -53,10 +56,10 @@ async def send_all(producer: DefaultMQProducer, first: int, says: dict[str, Any]
     for number in numbers:
         if says["way"] == "batches":
             count = producer.node.choose("batch", MOST_IN_BATCH)
-            batch = [_message(number, says), *(_message(n, says) for n, _ in zip(numbers, range(count), strict=False))]
-            await send_sync(producer, batch)
+            batch = [number, *(n for n, _ in zip(numbers, range(count), strict=False))]
+            await send_sync(producer, [_message(producer, n, says) for n in batch])
         else:
-            await WAYS[says["way"]](producer, _message(number, says))
+            await WAYS[says["way"]](producer, _message(producer, number, says))
         await pause(producer.node, says["every_ms"])
 
 
@@ -72,12 +75,35 @@ async def send_in_transactions(bank: TransactionMQProducer, first: int, says: di
         await pause(bank.node, says["every_ms"])
 
 
-def _message(number: int, says: dict[str, Any]) -> Message:
+def _message(producer: DefaultMQProducer, number: int, says: dict[str, Any]) -> Message:
     message = numbered_message(says["topic"], number, says["size"])
     message.tags = TAGS[number % len(TAGS)]
-    if says["delay_level"] and says["way"] != "batches":
+    message.put_user_property("place", str(number % NUMBERS_APART))
+    if KINDS[number % len(KINDS)]:
+        message.put_user_property("kind", KINDS[number % len(KINDS)])
+    if says["way"] == "batches":
+        return message
+    if says["delay_level"]:
         message.delay_time_level = says["delay_level"]
+    elif says["timer_ms"]:
+        _delay(message, says["timer_as"], says["timer_ms"], producer.node.now_ms())
     return message
+
+
+def _delay(message: Message, how: str, timer_ms: int, now_ms: int) -> None:
+    """Let the timer keep a message for so long, said in one of its three ways."""
+    if how == "delay-ms":
+        message.delay_time_ms = timer_ms
+    elif how == "delay-s":
+        message.delay_time_sec = max(1, timer_ms // 1_000)
+    else:
+        message.deliver_time_ms = now_ms + timer_ms
+
+
+def wanted(says: Mapping[str, Any]) -> str | MessageSelector:
+    """What a group subscribes to, as its line says it: by tags, or by a condition."""
+    condition = CONDITIONS.get(says.get("wants", ALL))
+    return says.get("tags", "*") if condition is None else MessageSelector.by_sql(condition)
 
 
 def look_at(message: MessageExt) -> None:

@@ -19,8 +19,20 @@ from mqlab.scenarios.drawing.values import NAME, SWITCH, Legal, Name, Value, num
 
 TOPICS = ("Orders", "Payments")
 
-READING: dict[str, Legal] = {"topic": Name(TOPICS), "tags": Name(("*", "paid", "paid||late"))}
-"""What every group says: the topic that it reads, and which tags of it."""
+ALL = "all"
+CONDITIONS = {
+    "few": "place < 8",
+    "some": "place BETWEEN 3 AND 14 OR kind = 'gift'",
+    "gifts": "kind IN ('gift', 'toy') AND NOT (place = 4)",
+    "ordinary": "kind IS NULL",
+}
+"""What a group may want of a topic by a condition (SQL92). Each message of a `producer` line has its `place` in the
+load, one in four is a `gift` and one in four a `toy`.
+"""
+READING: dict[str, Legal] = {
+    "topic": Name(TOPICS), "tags": Name(("*", "paid", "paid||late")), "wants": words(ALL, ALL, ALL, *CONDITIONS),
+}  # fmt: skip
+"""What every group says: the topic that it reads, and which tags of it, or what it wants by a condition."""
 LISTENING: dict[str, Legal] = {
     **READING,
     "members": number(1, 16, 1, 2, 3),
@@ -44,11 +56,13 @@ OWN: dict[str, dict[str, Legal]] = {
         "every_ms": number(0, 3_600_000, 20, 200, 500),
         "size": number(30, 4 * 1024 * 1024, 30, 100, 1_000),
         "delay_level": number(0, 18, 0, 0, 0, 1, 2),
+        "timer_ms": number(0, 3_600_000, 0, 0, 0, 1_500, 6_000),
+        "timer_as": words("delay-ms", "delay-s", "deliver-at"),
     },
     "push": LISTENING,
     "orderly": LISTENING,
     "broadcasting": LISTENING,
-    "pop": {key: legal for key, legal in LISTENING.items() if key != "tags"},
+    "pop": {key: legal for key, legal in LISTENING.items() if key not in ("tags", "wants")},
     "transactions": {
         "topic": Name(TOPICS),
         "messages": number(1, 100_000, 4, 8, 16),
@@ -206,12 +220,20 @@ def _check(world: World) -> None:
         topic = str(part.says.get("topic", TOPICS[0]))
         if part.kind in THROUGH_PROXIES and not any(other.kind == "proxy" for other in world):
             raise _bad(place, part.text, f"a {part.kind} needs a proxy", "add a line: proxy proxy-1")
+        if part.says.get("wants", ALL) != ALL and not all(map(_judges_conditions, world)):
+            hint = "say it of every broker: enable_property_filter=true"
+            raise _bad(place, part.text, "some broker does not judge conditions", hint)
         if part.kind in ("pop", *THROUGH_PROXIES) and topic not in topics:
             hint = f"add a line: topic {topic}"
             raise _bad(place, part.text, f"{topic} can be popped only where there is that topic", hint)
     for kind in NEEDED:
         if not any(part.kind == kind for part in world):
             raise LearnerError(f"a world without a {kind} is none", f"begin with a line like '{kind} {kind}-1'")
+
+
+def _judges_conditions(part: Part) -> bool:
+    """Does this broker let groups read by a condition? What is no broker does not stand in the way."""
+    return part.kind != "broker" or part.says.get("enable_property_filter", False) is True
 
 
 def shorter_worlds(world: World) -> Iterator[World]:

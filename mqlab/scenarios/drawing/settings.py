@@ -84,10 +84,12 @@ SET_BROKER: dict[str, Legal] = {key: BROKER[key] for key in _WHILE_IT_RUNS}
 
 _FOR_GOOD = (
     "mapped_file_size_commit_log", "mapped_file_size_consume_queue", "max_hash_slot_num", "max_index_num",
-    "enable_consume_queue_ext", "revive_queue_num", "pop_consumer_kv_service_enable", "enable_retry_topic_v2",
+    "enable_consume_queue_ext", "enable_property_filter", "revive_queue_num", "pop_consumer_kv_service_enable",
+    "enable_retry_topic_v2",
 )  # fmt: skip
 RESTARTED_BROKER: dict[str, Legal] = {key: legal for key, legal in BROKER.items() if key not in _FOR_GOOD}
-"""What a broker may be started with again. Files keep their sizes, and what was stored for Pop its places."""
+"""What a broker may be started with again. Files keep their sizes, what was stored for Pop its places, and
+groups their conditions."""
 
 CLIENT: dict[str, Legal] = {
     "client_callback_executor_threads": number(0, 1_000, 1, 2),

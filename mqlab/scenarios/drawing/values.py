@@ -32,14 +32,17 @@ class Number(NamedTuple):
 
 
 class Words(NamedTuple):
-    """One of a few words, each of which a seed draws; `true` and `false` are the two values of a switch."""
+    """One of a few words, each of which a seed draws, the more often the more often it is there.
+
+    `true` and `false` are the two values of a switch.
+    """
 
     drawn: tuple[str, ...]
 
     @property
     def allowed(self) -> str:
         """What is legal, in words."""
-        return " or ".join(self.drawn)
+        return " or ".join(dict.fromkeys(self.drawn))
 
     def value(self, text: str) -> Value:
         """The word, or the value of a switch; ValueError for any other text."""
