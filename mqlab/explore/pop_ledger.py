@@ -107,6 +107,8 @@ class PopLedger:
         """
         self.groups: dict[tuple[str, str], dict[str, None]] = {}
         """(broker, group) -> the topics that were popped for it."""
+        self.began: dict[Queue, int] = {}
+        """The offset at which a group that had none began to pop a queue."""
         self.reset_us: dict[Queue, int] = {}
         """When a pop of this queue last began elsewhere, since somebody had reset the group."""
         self.handlers: dict[str, Callable[[Row], None]] = {
@@ -159,7 +161,9 @@ class PopLedger:
     # -- events -----------------------------------------------------------------------------------------------------
 
     def _committed(self, row: Row) -> None:
-        group, topic, queue_id, _, origin = row[FIRST_FIELD:]
+        group, topic, queue_id, offset, origin = row[FIRST_FIELD:]
+        if origin == "pop init":
+            self.began.setdefault(Queue(row[NODE], group, topic, queue_id), offset)
         if origin in ("reset", "pop reset"):
             self.reset_us[Queue(row[NODE], group, topic, queue_id)] = row[TS_US]
 

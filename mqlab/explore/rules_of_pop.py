@@ -294,8 +294,7 @@ class NothingUnackedIsLost(_PopRule):
             if handed.unique_key in ("", kept.unique_key)
         ]
         problem = self._problem(place, times)
-        is_read_no_more = not times and not is_read(self.case.broker(place.broker), place.topic, place.queue_id)
-        if not problem or is_read_no_more or self._is_passed_by_a_reset(queue, place, times):
+        if not problem or self._is_passed_on_purpose(queue, place, times):
             return
         exception = self._reason(place, kept, times) or self._reason_in_order(group, place, times)
         if not exception and self.case.lab.world.now_us - self._asked_us.get(group, 0) > NOBODY_POPS_US:
@@ -305,8 +304,16 @@ class NothingUnackedIsLost(_PopRule):
         else:
             self.found(kept.row, f"message {kept.unique_key} at {place} {problem} {group}")
 
-    def _is_passed_by_a_reset(self, queue: Queue, place: Place, times: list[Handed]) -> bool:
-        """Did a reset take the group past a message that it had not been given, or been given in order?"""
+    def _is_passed_on_purpose(self, queue: Queue, place: Place, times: list[Handed]) -> bool:
+        """Did the group begin behind a message, as it wanted, or did a reset take it past one that it had not been
+        given, or been given in order; or is the queue read no more?
+        """
+        reader = self.case.readers.get(queue.group)
+        begins_later = reader is not None and not reader.from_first_offset
+        if not times and begins_later and place.queue_offset < self.case.pops.began.get(queue, 0):
+            return True
+        if not times and not is_read(self.case.broker(place.broker), place.topic, place.queue_id):
+            return True
         if place.queue_offset >= self.case.ledger.consumption.moved_to(queue.group, place):
             return False
         return not times or (times[-1].in_order and self.case.pops.is_before_a_reset(times[-1]))

@@ -75,6 +75,10 @@ def test_drawn_worlds_hold_all_rules(seed: int) -> None:
             "at 5000ms: power_off broker-a for 100ms", id="flushed first only later",
         ),
         pytest.param(
+            7, "broker b init_pop_offset_by_check_msg_in_mem=false; topic Orders queues=1; producer p; pop w "
+            "consume_from_where=CONSUME_FROM_LAST_OFFSET", "", id="popped from the end on",
+        ),
+        pytest.param(
             1, "topic Orders; transactions p debit_ms=5000; at 2000ms: restart-broker broker-a", "",
             id="stopped before the first end",
         ),

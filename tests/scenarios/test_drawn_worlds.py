@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from mqlab import scenarios
 from mqlab.errors import LearnerError
+from mqlab.replay import read_report, replay
 from mqlab.scenarios.drawing import draw_world, shorter_worlds, world_from_text, world_text
 from mqlab.scenarios.drawing.parts import ACTS, KINDS, OWN, SETTINGS, Part
 from mqlab.store import FlushDiskType
@@ -164,6 +166,16 @@ def test_the_timer_keeps_what_a_producer_wants_later(how: str) -> None:
     waited_ms = [(r.ts_us - sent[r.msg_id]) // 1_000 for r in lab.history if r.kind == "ConsumeStarted"]
     assert len(waited_ms) == 5
     assert all(2_900 <= ms < 4_100 for ms in waited_ms)
+
+
+def test_a_world_in_which_people_do_everything_is_played_again_from_a_report(tmp_path: Path) -> None:
+    on = {"seek": "pollers", "scale": "Orders", "create-topic": "Refunds", "set": "b", "restart-broker": "b"}
+    acts = [f"at {3_000 + 500 * place}ms: {kind} {on.get(kind, 'workers')}" for place, kind in enumerate(ACTS)]
+    world = "; ".join([SMALL, "lite pollers", *acts])
+    lab = scenarios.get("drawn").play(3, seconds=15, parameters={"world": world})
+    path = str(tmp_path / "world.mqlab")
+    lab.report(path)
+    assert replay(read_report(path)).lab.trace_hash() == lab.trace_hash()
 
 
 def test_a_group_reads_another_topic_and_no_more() -> None:

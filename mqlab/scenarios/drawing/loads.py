@@ -175,18 +175,28 @@ async def poll_all(consumer: DefaultLitePullConsumer) -> None:
 
 
 async def pull_all(consumer: DefaultMQPullConsumer, says: dict[str, Any]) -> None:
-    """Pull from the queues that are this member's now, one after the other, and note how far each came; for ever.
+    """Pull from the queues that are this member's now, and note how far each came; for ever.
 
-    With `way=held` the broker holds a pull that finds nothing. A queue whose broker fails is asked in the next round.
+    With `way=held` the broker holds a pull that finds nothing. A queue whose pull is over is asked in the next round.
     """
+    under_way: dict[MessageQueue, None] = {}
     while consumer.impl.service_state is not ServiceState.SHUTDOWN_ALREADY:
         await consumer.node.sleep(says["pause_ms"])
         queues: Sequence[MessageQueue] = ()
         with suppress(*FAILURES):
             queues = sorted(await consumer.fetch_message_queues_in_balance(says["topic"]))
         for queue in queues:
-            with suppress(*FAILURES):
-                await _pull_from(consumer, queue, says)
+            if queue not in under_way:
+                under_way[queue] = None
+                consumer.node.spawn(_pull_once(consumer, queue, says, under_way), "pull once")
+
+
+async def _pull_once(
+    consumer: DefaultMQPullConsumer, queue: MessageQueue, says: dict[str, Any], under_way: dict[MessageQueue, None]
+) -> None:
+    with suppress(*FAILURES):
+        await _pull_from(consumer, queue, says)
+    del under_way[queue]
 
 
 async def _pull_from(consumer: DefaultMQPullConsumer, queue: MessageQueue, says: dict[str, Any]) -> None:

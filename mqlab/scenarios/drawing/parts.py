@@ -73,7 +73,7 @@ OWN: dict[str, dict[str, Legal]] = {
     "lite": POLLING,
     "pull": {
         "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "moves": SWITCH, "way": words("at-once", "held"),
-        "batch": number(1, 32, 1, 4, 32), "pause_ms": number(1, 3_600_000, 100, 1_000),
+        "batch": number(1, 32, 1, 4, 32), "pause_ms": number(1, 3_600_000, 500, 2_000),
     },
     "schedule": {
         "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "moves": SWITCH,
