@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, ClassVar
 
 from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rules_of_pop import NO_RECORD, NO_RECORD_TEXT
 from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.codes import RequestCode
 from mqlab.trace.record import Record
@@ -68,11 +69,14 @@ class CallsEnd(Rule):
 
     kinds = (
         "RequestSent", "ResponseReceived", "RequestTimedOut", "RequestFailed", "ConnectionClosed", "ConnectionBroken",
-        "NodeCrashed", "PowerLost", "RequestReceived", "ResponseSent", "RpcCancelled",
+        "NodeCrashed", "PowerLost", "RequestReceived", "ResponseSent", "RpcCancelled", "PopRecordsNotWritten",
     )  # fmt: skip
+    EXCEPTIONS: ClassVar[dict[str, str]] = {NO_RECORD: NO_RECORD_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
+        self._not_written: dict[str, list[int]] = {}
+        """Broker -> when its key-value engine could not write down what it was to hand out, us."""
         self._asked: dict[tuple[str, int], dict[int, Record]] = {}
         """(server, connection) -> opaque -> the request, until it is answered."""
         self._waiting: dict[tuple[str, int], dict[int, Record]] = {}
@@ -84,6 +88,9 @@ class CallsEnd(Rule):
         if record.kind in ("NodeCrashed", "PowerLost"):
             self._waiting = {key: calls for key, calls in self._waiting.items() if key[0] != record.target}
             self._asked = {key: calls for key, calls in self._asked.items() if key[0] != record.target}
+            return
+        if record.kind == "PopRecordsNotWritten":
+            self._not_written.setdefault(record.node, []).append(record.ts_us)
             return
         key = (record.node, record.connection)
         if record.kind == "RequestSent":
@@ -125,8 +132,18 @@ class CallsEnd(Rule):
         for key, calls in self._asked.items():
             self.judged += len(calls)
             for request in calls.values():
-                if key not in self._closed_us and now_us - max(request.ts_us, over_us) > ANSWER_US:
+                if key in self._closed_us or now_us - max(request.ts_us, over_us) <= ANSWER_US:
+                    continue
+                if self._could_not_write(request):
+                    self.excuse(NO_RECORD)
+                else:
                     self.found(request.row, f"{key[0]} never answered request {request.opaque}")
+
+    def _could_not_write(self, request: Record) -> bool:
+        """Is this a pop that was to be answered when the key-value engine had no room for its notes?"""
+        return request.request_code == RequestCode.POP_MESSAGE and any(
+            0 <= us - request.ts_us < ANSWER_US for us in self._not_written.get(request.node, ())
+        )
 
 
 class SendsEnd(Rule):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mqlab.explore import Trial, plan_from_text, plan_text
+from mqlab.explore.rules_of_calls import CallsEnd
 from mqlab.explore.rules_of_delivery import OTHER_UNIT
 from mqlab.explore.rules_of_order import InOrder
+from mqlab.explore.rules_of_pop import NO_RECORD
 from mqlab.explore.rules_of_transactions import EndedIsLeftAlone
 from mqlab.explore.stale_entries import STALE
 
@@ -155,6 +157,14 @@ def test_an_end_behind_a_stale_entry_may_not_be_read() -> None:
     trial = Trial("drawn", 23035, {"world": world}, plan_from_text(faults))
     assert trial.outcome.passed, trial.outcome.breaches[0]
     assert next(rule for rule in trial.rules if isinstance(rule, EndedIsLeftAlone)).excused[STALE]
+
+
+def test_a_pop_whose_notes_find_no_room_is_not_answered() -> None:
+    world = "name-server n; broker b pop_consumer_kv_service_enable=true; topic Orders queues=1; producer p messages=40"
+    faults = "at 3000ms: fill_disk b by 400 for 2000ms"
+    trial = Trial("drawn", 49, {"world": f"{world}; pop w members=2"}, plan_from_text(faults))
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert next(rule for rule in trial.rules if isinstance(rule, CallsEnd)).excused[NO_RECORD]
 
 
 def test_a_unit_of_another_message_hides_what_an_orderly_reader_wants() -> None:
