@@ -26,7 +26,8 @@ def test_what_the_failure_does_not_need_is_left_out(monkeypatch: pytest.MonkeyPa
     assert shortest.breaches[0].rule == failed.breaches[0].rule
     left = [part.text for part in world_from_text(shortest.world)]
     assert len(left) < 8
-    assert not any("at " in line or "pollers" in line or "=SYNC_FLUSH" in line or "pull_batch_size" in line for line in left)
+    words = ("at ", "pollers", "=SYNC_FLUSH", "pull_batch_size")
+    assert not any(word in line for line in left for word in words)
 
 
 def test_the_command_that_is_printed_plays_the_shrunk_world(
