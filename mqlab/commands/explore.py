@@ -70,6 +70,8 @@ def run(options: argparse.Namespace) -> int:
     parameters = _parameters(scenario, options.param)
     plan = _plan(options.faults)
     if options.until is not None:
+        if options.corpus or options.tape:
+            raise LearnerError("a search for a goal keeps no corpus and no tape", "leave --until out, or the other")
         return _until(options, scenario, parameters, plan, goal_until(options.until))
     if options.corpus is not None:
         from mqlab.commands.explore_corpus import play_into_corpus
