@@ -125,6 +125,8 @@ def test_a_tape_that_no_longer_shows_it_or_breaks_a_rule_does_not_fit(
 def test_a_tape_is_of_one_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", "one-way", "--tape", str(tmp_path / "one.json")]) == 2
     assert "a tape is of one seed" in capsys.readouterr().err
+    assert main(["explore", "drawn", "--until", "goal:batch-is-stored", "--tape", str(tmp_path / "t")]) == 2
+    assert "a search for a goal keeps no corpus and no tape" in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
