@@ -306,10 +306,10 @@ class NothingUnackedIsLost(_PopRule):
 
     def _is_passed_on_purpose(self, queue: Queue, place: Place, times: list[Handed]) -> bool:
         """Did the group begin behind a message, as it wanted, or did a reset take it past one that it had not been
-        given, or been given in order; or is the queue read no more?
+        given, or been given in order; or is the queue read no more? Who comes through a proxy wants the end.
         """
         reader = self.case.readers.get(queue.group)
-        begins_later = reader is not None and not reader.from_first_offset
+        begins_later = reader is None or not reader.from_first_offset
         if not times and begins_later and place.queue_offset < self.case.pops.began.get(queue, 0):
             return True
         if not times and not is_read(self.case.broker(place.broker), place.topic, place.queue_id):

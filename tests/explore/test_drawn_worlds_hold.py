@@ -81,6 +81,15 @@ def test_drawn_worlds_hold_all_rules(seed: int) -> None:
             "consume_from_where=CONSUME_FROM_LAST_OFFSET", "", id="popped from the end on",
         ),
         pytest.param(
+            1, "broker b init_pop_offset_by_check_msg_in_mem=false; topic Orders queues=1; producer p; proxy p-1; "
+            "push5 w", "", id="popped from the end on through a proxy",
+        ),
+        pytest.param(
+            50059, "producer shop-1 timer_ms=6000; broadcasting w members=3 "
+            "consume_from_where=CONSUME_FROM_LAST_OFFSET", "at 6003ms: crash w-3 for 134214ms",
+            id="a member that had written nothing begins anew",
+        ),
+        pytest.param(
             1, "topic Orders; transactions p debit_ms=5000; at 2000ms: restart-broker broker-a", "",
             id="stopped before the first end",
         ),

@@ -60,7 +60,11 @@ class ConsumptionBook:
         """The deliveries that count as consumed, with how often the message had been tried then."""
         self.given_back: list[GivenBack] = []
         self.began: dict[tuple[str, str, str, int], int] = {}
-        """(reader, broker, topic, queue id) -> the offset at which a reader began that does not want the beginning."""
+        """(reader, broker, topic, queue id) -> the offset at which a reader began that does not want the beginning: a
+        member of a broadcasting group begins anew when its process ended before it had written how far it was.
+        """
+        self._written: dict[tuple[str, str, str, int], None] = {}
+        """The queues of which a member of a broadcasting group has written how far it is."""
         self.moves: dict[tuple[str, str, str, int], list[int]] = {}
         """(reader, broker, topic, queue id) -> the offsets at which it was told to go on by a named act: a reset, a
         seek. What lies in front of the last one was passed over on purpose, unless it was consumed before.
@@ -76,6 +80,7 @@ class ConsumptionBook:
             "ConsumeFinished": self._consume_finished,
             "MessageGivenBack": self._message_given_back,
             "QueueAllocated": self._queue_allocated,
+            "OffsetPersisted": self._offset_persisted,
             "QueueDropped": self._queue_dropped,
             "QueueSought": self._queue_sought,
             "OffsetReset": self._offset_reset,
@@ -222,7 +227,15 @@ class ConsumptionBook:
         known = self._names.known(group)
         if known is not None and not known.from_first_offset and not is_retry_topic(topic):
             queue = (self._names.reader_of(group, row[NODE]), self._names.broker_of(broker_name), topic, queue_id)
+            if known.member is not None and queue not in self._written:
+                self.began[queue] = queue_offset
             self.began.setdefault(queue, queue_offset)
+
+    def _offset_persisted(self, row: Row) -> None:
+        group, topic, broker_name, queue_id, _ = row[FIRST_FIELD:]
+        reader = self._names.reader_of(group, row[NODE])
+        if reader != group:
+            self._written[reader, self._names.broker_of(broker_name), topic, queue_id] = None
 
     def _queue_dropped(self, row: Row) -> None:
         """Note where a member goes on that was told by its broker to go on elsewhere, and did as it was told."""
