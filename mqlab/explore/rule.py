@@ -14,6 +14,8 @@ from mqlab.explore.pop_ledger import PopLedger
 from mqlab.explore.stale_entries import is_stale
 from mqlab.explore.stopped_timer import is_torn
 from mqlab.explore.store_contents import StoreContents
+from mqlab.protocol.errors import RecordError
+from mqlab.protocol.record import decode_record
 from mqlab.trace.bus import Row
 from mqlab.trace.monitors import Monitor
 from mqlab.trace.record import Record
@@ -49,6 +51,20 @@ class Case:
     def is_stale(self, place: Place) -> bool:
         """Is there an entry of another message at this place, which a loss of power has left?"""
         return is_stale(self.lab, self.ledger.stores, place)
+
+    def points_to_no_record(self, place: Place) -> bool:
+        """Does a stale entry at this place point to no whole record, so that the broker fails when it looks there?"""
+        store = self.broker(place.broker).store
+        queue = store.find_consume_queue(place.topic, place.queue_id)
+        entry = queue.get(place.queue_offset) if queue is not None else None
+        data = store.commit_log.get_message(entry.pos, entry.size) if entry is not None else None
+        if data is None or not self.is_stale(place):
+            return False
+        try:
+            decode_record(data, decompress=False, read_body=False)
+        except RecordError:
+            return True
+        return False
 
     def is_torn(self, place: Place) -> bool:
         """Has a loss of power taken the properties of the message that was stored at this place, its tag with them?"""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, ClassVar
 
+from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_pop import NO_RECORD, NO_RECORD_TEXT
+from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.codes import RequestCode
 from mqlab.trace.record import Record
@@ -144,6 +146,41 @@ class CallsEnd(Rule):
         return request.request_code == RequestCode.POP_MESSAGE and any(
             0 <= us - request.ts_us < ANSWER_US for us in self._not_written.get(request.node, ())
         )
+
+
+class ProcessorsAnswer(Rule):
+    """No server fails over a request: it answers, or refuses it with a code that says why."""
+
+    kinds = ("ResponseSent", "ProcessorFailed", "PullReceived")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT}
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._pulls: dict[tuple[str, str, int], Record] = {}
+        """(broker, remote address, opaque) -> a pull that is dealt with."""
+
+    def on_event(self, record: Record) -> None:
+        """Judge how a request was dealt with."""
+        key = (record.node, record.remote, record.opaque)
+        if record.kind == "PullReceived":
+            self._pulls[key] = record
+            return
+        self.judged += 1
+        pull = self._pulls.pop(key, None)
+        if record.kind == "ResponseSent":
+            return
+        if pull is not None and self._comes_to_no_record(pull):
+            self.excuse(STALE)
+        else:
+            self.found(record.row, f"{record.node} fails over request {record.opaque}: {record.reason}")
+
+
+    def _comes_to_no_record(self, pull: Record) -> bool:
+        """May this pull look at a stale entry that points to no record, and so has no properties to judge it by?"""
+        queue = self.case.broker(pull.node).store.find_consume_queue(pull.topic, pull.queue_id)
+        offsets = range(pull.queue_offset, queue.max_offset_in_queue) if queue is not None else ()
+        places = (Place(pull.node, pull.topic, pull.queue_id, offset) for offset in offsets)
+        return any(self.case.points_to_no_record(place) for place in places)
 
 
 class SendsEnd(Rule):

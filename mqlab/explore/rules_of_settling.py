@@ -11,8 +11,6 @@ from mqlab.explore.readers import Reader, consumers_of, is_running, progress, re
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
-from mqlab.protocol.errors import RecordError
-from mqlab.protocol.record import decode_record
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, retry_topic
 
 if TYPE_CHECKING:
@@ -193,17 +191,7 @@ class EverythingSettles(Rule):
 
     def _cannot_be_judged(self, place: Place) -> bool:
         """Does a stale entry point to no whole record, so that the broker fails when it looks for properties there?"""
-        store = self.case.broker(place.broker).store
-        queue = store.find_consume_queue(place.topic, place.queue_id)
-        entry = queue.get(place.queue_offset) if queue is not None else None
-        data = store.commit_log.get_message(entry.pos, entry.size) if entry is not None else None
-        if data is None or not self.case.is_stale(place):
-            return False
-        try:
-            decode_record(data, decompress=False, read_body=False)
-        except RecordError:
-            return True
-        return False
+        return self.case.points_to_no_record(place)
 
     def _comes_without_end(self, reader: Reader, place: Place) -> bool:
         ledger = self.case.ledger

@@ -13,7 +13,7 @@ from mqlab.client.consumer.listener import ListenerRaised, ListenerReturnedNone
 from mqlab.errors import LearnerError, MqlabError
 from mqlab.explore.fault_plan import Plan, draw_plan, faults_of
 from mqlab.explore.rule import Case, Rule
-from mqlab.explore.rules_of_calls import CallsEnd, FramesArrive, SendsEnd
+from mqlab.explore.rules_of_calls import CallsEnd, FramesArrive, ProcessorsAnswer, SendsEnd
 from mqlab.explore.rules_of_delivery import (
     CommittedIsConsumed,
     GivenBackComesAgain,
@@ -122,6 +122,7 @@ RULES: tuple[type[Rule], ...] = (
     RoutesForgetTheDead,
     FramesArrive,
     CallsEnd,
+    ProcessorsAnswer,
     SendsEnd,
     RequestsEnd,
     NothingIsLeftOver,

@@ -76,6 +76,19 @@ def test_a_pull_brings_what_fulfils_the_condition_and_goes_on_behind_the_rest(cl
     assert (told["group"], told["expression"], told["queue_offset"], told["next_offset"]) == ("G", "a > 5", 0, 6)
 
 
+@pytest.mark.parametrize("expression", ["a > 5", "a >"])
+def test_an_entry_of_zeros_as_a_loss_of_power_leaves_it_fulfils_no_condition(
+    cluster: Any, client: Any, monkeypatch: pytest.MonkeyPatch, expression: str
+) -> None:
+    send(cluster, client, {"a": "7"}, {"a": "6"})
+    log = cluster.broker.message_store.commit_log
+    read, lost = log.get_message, cluster.broker.message_store.find_consume_queue("T", 0).get(0).pos
+    monkeypatch.setattr(log, "get_message", lambda pos, size: b"" if pos == lost else read(pos, size))
+    response = client.pull("T", subscription=expression, expression_type="SQL92")
+    assert bodies(response) == [{"a": "6"}]
+    assert response.header_as(h.PullMessageResponseHeader).next_begin_offset == 2
+
+
 def test_a_pull_for_which_nothing_is_left_shall_be_repeated_at_once(cluster: Any, client: Any) -> None:
     send(cluster, client, {"a": "1"}, {"a": "2"})
     response = client.pull("T", subscription="a > 5", expression_type="SQL92")

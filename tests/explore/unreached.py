@@ -32,7 +32,7 @@ WHY: dict[str, tuple[str, ...]] = {
     "Pop: in order, the key-value engine, the merge buffer, acks of many, notifications": (
         "broker/pop/*", "broker/*pop*", "client/consumer/pop/*",
     ),
-    "conditions: nobody subscribes with SQL": ("broker/filter/*", "store/*bit_map*", "store/*ext*"),
+    "conditions: what no drawn condition says, and its mistakes": ("broker/filter/*", "store/*bit_map*", "store/*ext*"),
     "requests and replies: no line asks": (
         "*repl*", "*request_future*", "*request_response*", "client/producer/requests.py",
     ),

@@ -71,7 +71,13 @@ class PropertyMessageFilter(MessageFilter):
         return False
 
     def is_matched_by_commit_log(self, record: bytes) -> bool:
-        """Second stage, for a record that was read."""
+        """Second stage, for a record that was read.
+
+        Differs from RocketMQ: an entry of zeros, as a loss of power may leave one, has no bytes, and fulfils nothing.
+        In 5.3.3 each pull from there fails (MessageDecoder.decodeProperties reads behind their end).
+        """
+        if not record:
+            return False
         return self.is_matched_by_properties(decode_record(record, decompress=False, read_body=False).properties)
 
     def is_matched_by_properties(self, properties: Mapping[str, str]) -> bool:

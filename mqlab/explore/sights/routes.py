@@ -79,7 +79,6 @@ class SightsOfCalls(Sights):
         seen("nobody-listens", "ConnectionRefusedByHost", "Somebody connects to where nobody listens."),
         seen("request-code-is-refused", "RequestRefused", "A server does not know what to do with a request's code.",
              response_code=ResponseCode.REQUEST_CODE_NOT_SUPPORTED),
-        seen("processor-fails", "ProcessorFailed", "A processor raises an error over a request."),
         seen("heartbeat-does-not-get-through", "HeartbeatFailed", "A heartbeat does not get through."),
         seen("message-trace-is-lost", "TraceLost", "What a client notes of its messages cannot be sent, and is lost."),
     )  # fmt: skip

@@ -15,6 +15,7 @@ import pytest
 from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
 from mqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack
 from mqlab.broker.deliver_delayed_message import DeliverDelayedMessage
+from mqlab.broker.filter.property_message_filter import PropertyMessageFilter
 from mqlab.client.consumer.process_queue import ProcessQueue
 from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
 from mqlab.client.consumer.push.pull_loop import PullLoop
@@ -23,6 +24,7 @@ from mqlab.client.producer import requests
 from mqlab.client.producer.default_mq_producer import DefaultMQProducer
 from mqlab.client.producer.request_future_holder import RequestFutureHolder
 from mqlab.explore import Rule
+from mqlab.explore.rules_of_calls import ProcessorsAnswer
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed, GivenBackComesAgain, StoredIsDelivered
 from mqlab.explore.rules_of_flow_control import ThresholdsHold
 from mqlab.explore.rules_of_order import InOrder, OneOwner
@@ -42,6 +44,7 @@ from mqlab.explore.rules_of_storing import AcknowledgedSurvives
 from mqlab.explore.rules_of_timers import TimersComeInTime
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.errors import RecordError
 from mqlab.store import DefaultMessageStore, flush_services, readable_store
 from mqlab.store.flush_services import GroupCommitService
 
@@ -55,6 +58,15 @@ def answer_before_the_flush(patch: pytest.MonkeyPatch) -> None:
     """A broker with SYNC_FLUSH answers at once and flushes once a second."""
     patch.setattr(flush_services, "GROUP_COMMIT_PERIOD_MS", 1_000)
     patch.setattr(GroupCommitService, "put_request", lambda self, result: result)
+
+
+def processors_fail_over_a_filter(patch: pytest.MonkeyPatch) -> None:
+    """A broker that pulls for a condition raises what is no answer."""
+
+    def fail(judging: PropertyMessageFilter, record: bytes) -> bool:
+        raise RecordError(0, "it is not read")
+
+    patch.setattr(PropertyMessageFilter, "is_matched_by_commit_log", fail)
 
 
 def recovery_stops_too_early(patch: pytest.MonkeyPatch) -> None:
@@ -265,6 +277,7 @@ VARIANTS = (
     Variant(pop.reviver_sleeps_over_acks, "pop-plain", ReviversKeepUp, 10),
     Variant(pop.noted_acks_are_stored_too, "pop-buffer-merge", ReviversKeepUp, 3),
     Variant(pop.nothing_blocks, "pop-ordered", OrderedPopsWait, 3),
+    Variant(processors_fail_over_a_filter, "sql-filters", ProcessorsAnswer, 1),
     Variant(pop.timer_is_two_seconds_early, "timer-messages", TimersComeInTime, 3),
     Variant(pop.slots_lose_their_oldest, "timer-messages", TimersComeInTime, 3),
     Variant(pop.slots_are_read_twice, "timer-messages", TimersComeInTime, 3),
