@@ -28,7 +28,9 @@ class PropertyMessageFilter(MessageFilter):
     may say yes where the answer is no, never the other way. Second stage: the expression. What it does not find true
     is not wanted; and without `data` (an expression that could not be read) everything is.
 
-    Java: org.apache.rocketmq.broker.filter.ExpressionMessageFilter.
+    Java: org.apache.rocketmq.broker.filter.ExpressionMessageFilter. Differs from RocketMQ: an entry of zeros, as a loss
+    of power may leave one, fulfils no condition. In 5.3.3 each pull that comes to it fails
+    (MessageDecoder.decodeProperties reads behind the end of nothing).
     """
 
     __slots__ = ("_bits_are_known", "_by_bit_map", "_by_expression", "_data", "_filters", "_group", "_not_judged",
@@ -71,11 +73,7 @@ class PropertyMessageFilter(MessageFilter):
         return False
 
     def is_matched_by_commit_log(self, record: bytes) -> bool:
-        """Second stage, for a record that was read.
-
-        Differs from RocketMQ: an entry of zeros, as a loss of power may leave one, has no bytes, and fulfils nothing.
-        In 5.3.3 each pull from there fails (MessageDecoder.decodeProperties reads behind their end).
-        """
+        """Second stage, for a record that was read; an entry of zeros has none."""
         if not record:
             return False
         return self.is_matched_by_properties(decode_record(record, decompress=False, read_body=False).properties)
