@@ -9,11 +9,11 @@ import duckdb
 from benchmarks.spark_data import Wanted
 from benchmarks.spark_questions import compare, sql_of
 from mqlab.trace.recorder import ParquetRecorder
+from mqlab_spark.build import types_of
 from mqlab_spark.contract import read_events, read_header
 from mqlab_spark.storage import folder
-from mqlab_spark.tables import ALL, ANSWERS
+from mqlab_spark.tables import ALL, ANSWERS, EVENTS
 from mqlab_spark.tables.gold.pop import POP_OUTCOMES
-from mqlab_spark.world_source import events_schema
 
 SQL_TYPES = {
     "bigint": "BIGINT", "string": "VARCHAR", "double": "DOUBLE", "boolean": "BOOLEAN", "array<string>": "VARCHAR[]",
@@ -24,8 +24,7 @@ STORED = (3, 0, 8_499_000, "broker-a", "send", -1, -1, "MessageStored", "T", 0, 
 
 def test_every_question_has_an_answer_in_sql_with_its_columns_and_types() -> None:
     database = duckdb.connect()
-    events = {field.name: field.dataType.simpleString() for field in events_schema()}
-    tables = {"events": events, **{table.name: {n: c.type for n, c in table.columns.items()} for table in ALL}}
+    tables = {EVENTS: types_of(EVENTS), **{table.name: {n: c.type for n, c in table.columns.items()} for table in ALL}}
     for name, columns in tables.items():
         declared = ", ".join(f'"{column}" {SQL_TYPES[kind]}' for column, kind in columns.items())
         database.execute(f"CREATE TABLE {name} ({declared})")

@@ -36,7 +36,7 @@ LEFT_OUT = {
         "DroppedIsLeftAlone", "LockedIsConsumed", "GivenUpIsWritten", "ProgressIsKept", "HoldsEnd",
         "RoutesForgetTheDead", "AckedStaysAway", "RevivedInTime", "RevivedIsNamed", "OrderedPopsWait",
         "HalfMessagesAreHidden", "EndedIsLeftAlone", "QuestionsAreCounted", "QuestionsComeAtTheirTime",
-        "QuestionsNameTheCopy", "EndsAreSaid", "SafeIsCopied", "ReportsAreTrue", "SlavesOnlyGive",
+        "QuestionsNameTheCopy", "EndsAreSaid", "SafeIsCopied", "ReportsAreTrue", "SlavesOnlyGive", "ProcessorsAnswer",
     ),
     "it is asked three times for each message, which would slow down the world that is watched": ("SafeIsFlushed",),
     "it is a rule of the simulated disk, not of RocketMQ": ("PowerCutsBite",),
