@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from mqlab.store import ReadableStore
 
 
+ONE_PULL = 32
+"""A broker that has found so many messages answers, and looks no further."""
+
+
 class Case:
     """One world under judgement: the lab, the ledger of its events, and in the end what its stores hold."""
 
@@ -52,8 +56,22 @@ class Case:
         """Is there an entry of another message at this place, which a loss of power has left?"""
         return is_stale(self.lab, self.ledger.stores, place)
 
+    def pull_comes_to_no_record(self, reader: Reader, place: Place, end: int) -> bool:
+        """Does a pull for a condition from this place on look at a stale entry that points to no record, so that the
+        broker fails over it? `end` is the end of the queue.
+        """
+        wanted = 0
+        for offset in range(place.queue_offset, end) if place.topic in reader.conditions else ():
+            ahead = place._replace(queue_offset=offset)
+            if self.points_to_no_record(ahead):
+                return True
+            wanted += self.ledger.consumption.wants(reader, ahead)
+            if wanted == ONE_PULL:
+                break
+        return False
+
     def points_to_no_record(self, place: Place) -> bool:
-        """Does a stale entry at this place point to no whole record, so that the broker fails when it looks there?"""
+        """Does a stale entry at this place point to no whole record, in which the broker could find properties?"""
         store = self.broker(place.broker).store
         queue = store.find_consume_queue(place.topic, place.queue_id)
         entry = queue.get(place.queue_offset) if queue is not None else None

@@ -174,13 +174,13 @@ class ProcessorsAnswer(Rule):
         else:
             self.found(record.row, f"{record.node} fails over request {record.opaque}: {record.reason}")
 
-
     def _comes_to_no_record(self, pull: Record) -> bool:
-        """May this pull look at a stale entry that points to no record, and so has no properties to judge it by?"""
+        reader = self.case.ledger.names.known(pull.group)
         queue = self.case.broker(pull.node).store.find_consume_queue(pull.topic, pull.queue_id)
-        offsets = range(pull.queue_offset, queue.max_offset_in_queue) if queue is not None else ()
-        places = (Place(pull.node, pull.topic, pull.queue_id, offset) for offset in offsets)
-        return any(self.case.points_to_no_record(place) for place in places)
+        if reader is None or queue is None:
+            return False
+        place = Place(pull.node, pull.topic, pull.queue_id, pull.queue_offset)
+        return self.case.pull_comes_to_no_record(reader, place, queue.max_offset_in_queue)
 
 
 class SendsEnd(Rule):

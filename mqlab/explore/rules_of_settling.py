@@ -22,8 +22,6 @@ TAKEN_AGAIN = "a topic that is taken again at once"
 AGAIN_WITHOUT_END = "an orderly listener that always fails"
 LATE_MS = 1_000
 """A parked message is delivered within 100 ms of its time, or within a second of its broker's start."""
-ONE_PULL = 32
-"""A broker that has found so many messages answers, and looks no further."""
 LEAST_TRIES = 10
 """A message that came so often by now comes for ever."""
 
@@ -160,15 +158,7 @@ class EverythingSettles(Rule):
             return NOT_POLLED
         if reader.hands_out and self._is_not_pulled(reader, place):
             return TAKEN_AGAIN
-        wanted = 0
-        for offset in range(place.queue_offset, end) if place.topic in reader.conditions else ():
-            ahead = place._replace(queue_offset=offset)
-            if self._cannot_be_judged(ahead):
-                return STALE
-            wanted += self.case.ledger.consumption.wants(reader, ahead)
-            if wanted == ONE_PULL:
-                break
-        return ""
+        return STALE if self.case.pull_comes_to_no_record(reader, place, end) else ""
 
     def _passes_the_rest(self, reader: Reader, place: Place, end: int) -> bool:
         """Is all from here to the end not wanted, or in front of the offset that its members were told to go on at?"""
@@ -188,10 +178,6 @@ class EverythingSettles(Rule):
                     if is_here and is_running(self.case.lab, process, member) and queue not in client.assignment():
                         return True
         return False
-
-    def _cannot_be_judged(self, place: Place) -> bool:
-        """Does a stale entry point to no whole record, so that the broker fails when it looks for properties there?"""
-        return self.case.points_to_no_record(place)
 
     def _comes_without_end(self, reader: Reader, place: Place) -> bool:
         ledger = self.case.ledger
