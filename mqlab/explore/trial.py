@@ -213,6 +213,8 @@ class Trial:
         self.load_ended = True
         self.rules: list[Rule] = []
         self.sights: list[Sights] = []
+        self._unfit: list[Rule] = []
+        """Rules that have failed themselves, and judge no more."""
         ties = draws_ties(seed) if tie_is_choice is None else tie_is_choice
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ListenerRaised)
@@ -230,7 +232,7 @@ class Trial:
         case = Case(lab)
         self.rules = [rule(case) for rule in RULES]
         self.sights = [sights(case) for sights in SIGHTS]
-        watch = _watching(case, [*self.rules, *self.sights])
+        watch = _watching(case, [*self.rules, *self.sights], self._rule_failed)
         for row in lab.history.rows():
             watch(row)
         case.is_live = True
@@ -256,13 +258,21 @@ class Trial:
         for sink in sinks:
             hooks.detach(sink)
         for rule in (*self.rules, *self.sights):
-            if case.brokers_are_up or isinstance(rule, EverythingSettles):
+            if (case.brokers_are_up or isinstance(rule, EverythingSettles)) and rule not in self._unfit:
                 try:
                     rule.at_end()
                 except Exception as error:  # noqa: BLE001  # a defect of one rule must not take away what others say
-                    self._breaches.append(_failed(rule, error))
+                    self._rule_failed(rule, error)
         for sink in sinks:
             hooks.attach(sink)
+
+    def _rule_failed(self, rule: Rule, error: Exception) -> None:
+        """Note that a rule cannot judge, since it has a defect itself."""
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{PurePath(where.filename).name}:{where.lineno}"
+        reason = f"{type(rule).__name__} itself failed, at {place}: {type(error).__name__}: {error}"
+        self._breaches.append(Breach(rule.rule, reason, ""))
+        self._unfit.append(rule)
 
     @staticmethod
     def _do_faults(lab: Lab, plan: Plan) -> None:
@@ -304,26 +314,32 @@ class Trial:
         return {goal: at for rule in (*self.rules, *self.sights) for goal, at in rule.first_reached.items()}
 
 
-def _failed(rule: Rule, error: Exception) -> Breach:
-    """What is said of a rule that cannot judge, since it has a defect itself."""
-    where = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{PurePath(where.filename).name}:{where.lineno}"
-    return Breach(rule.rule, f"{type(rule).__name__} itself failed, at {place}: {type(error).__name__}: {error}", "")
+Look = tuple[Callable[[Record], None], Rule]
+"""What is called with an event, and the rule that it is of."""
 
 
-def _watching(case: Case, rules: Sequence[Rule]) -> Callable[[Row], None]:
-    """One sink for all books and rules: of each kind the books first that note it, then the rules that look at it."""
+def _watching(
+    case: Case, rules: Sequence[Rule], rule_failed: Callable[[Rule, Exception], None]
+) -> Callable[[Row], None]:
+    """One sink for all books and rules: of each kind the books first that note it, then the rules that look at it.
+
+    A rule that raises an error is told to `rule_failed`, and looks no more.
+    """
     books: dict[str, list[Callable[[Row], None]]] = defaultdict(list)
     for kind, notes in case.ledger.handlers.items():
         books[kind] += notes
     for kind, note in (*case.fault_times.handlers.items(), *case.pops.handlers.items()):
         books[kind].append(note)
-    looks: dict[str, list[Callable[[Record], None]]] = defaultdict(list)
+    looks: dict[str, list[Look]] = defaultdict(list)
     for rule in rules:
         for kind in map(str, rule.kinds if isinstance(rule.kinds, tuple) else ()):
-            looks[kind] += rule.looks_at(kind)
+            looks[kind] += [(look, rule) for look in rule.looks_at(kind)]
     by_kind = {kind: (books[kind], record_class(kind), looks[kind]) for kind in (*books, *looks)}
     ledger = case.ledger
+
+    def leave_out(unfit: Rule) -> None:
+        for kind, (noted_by, read, seen_by) in by_kind.items():
+            by_kind[kind] = noted_by, read, [(look, rule) for look, rule in seen_by if rule is not unfit]
 
     def watch(row: Row) -> None:
         ledger.last = row
@@ -335,7 +351,11 @@ def _watching(case: Case, rules: Sequence[Rule]) -> Callable[[Row], None]:
             note(row)
         if seen_by:
             record = read(row)
-            for look in seen_by:
-                look(record)
+            for look, rule in seen_by:
+                try:
+                    look(record)
+                except Exception as error:  # noqa: BLE001  # as at the end
+                    leave_out(rule)
+                    rule_failed(rule, error)
 
     return watch

@@ -101,17 +101,21 @@ def test_one_seed_says_how_much_each_rule_judged(capsys: pytest.CaptureFixture[s
     assert sum(line.startswith("judged ") for line in lines) == sum(times > 0 for times in judged.values())
 
 
-def test_a_rule_that_fails_itself_is_named_and_the_others_still_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    def divides(self: SendsEnd) -> None:
+@pytest.mark.parametrize("method", ["at_end", "on_event"])
+def test_a_rule_that_fails_itself_is_named_and_the_others_still_judge(
+    monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def divides(self: SendsEnd, *record: object) -> None:
         raise ZeroDivisionError("nothing to divide by")
 
     right = Trial("one-way", 0, {"messages": 3}, ()).outcome
-    monkeypatch.setattr(SendsEnd, "at_end", divides)
+    monkeypatch.setattr(SendsEnd, method, divides)
     outcome = Trial("one-way", 0, {"messages": 3}, ()).outcome
     (breach,) = outcome.breaches
     words = r"SendsEnd itself failed, at test_explore_command\.py:\d+: ZeroDivisionError: nothing to divide by"
     assert re.fullmatch(words, breach.reason)
     assert outcome.judged["NothingIsLeftOver"] == right.judged["NothingIsLeftOver"] > 0
+    assert outcome.judged["CallsEnd"] == right.judged["CallsEnd"] > 0
 
 
 def test_a_load_that_has_no_end_is_said(capsys: pytest.CaptureFixture[str]) -> None:
