@@ -121,7 +121,10 @@ _OPTIONS = {"--seed", "--seconds", "--draw-faults", "--settle"}
 
 
 def world_of(name: str) -> WorldSpec:
-    """The world of that name; what follows a `#` is not part of it. LearnerError when the text is no world's name."""
+    """The world of that name; what follows a `#` is not part of it. LearnerError when it is no world's name."""
+    if not isinstance(name, str):
+        hint = "the tables of a build have numbers of worlds: join the column `name` of their table `worlds`"
+        raise LearnerError(f"{name!r} is not the name of a world", hint)
     try:
         words = shlex.split(name, comments=True)
     except ValueError:

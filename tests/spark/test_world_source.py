@@ -144,6 +144,11 @@ def test_a_text_that_names_no_world_is_refused(name: str) -> None:
         world_of(name)
 
 
+def test_the_number_that_tables_have_for_a_world_is_no_name() -> None:
+    with pytest.raises(LearnerError, match="join the column `name` of their table `worlds`"):
+        world_of(4484689171177616)  # type: ignore[arg-type]
+
+
 def test_a_name_says_everything() -> None:
     spec = WorldSpec("steady-load", 7, {"messages": 3}, 1.5)
     assert world_of(spec.name) == spec

@@ -79,14 +79,12 @@ def _row(frame: DataFrame, anomaly: str, **given: str | Column) -> DataFrame:
 
 def _rows(frame: DataFrame, **given: str | Column) -> DataFrame:
     """Rows of anomalies: columns of the same name, or those that are given."""
-    columns = [F.col(WORLD)]
+    columns = []
     for name, column in COLUMNS.items():
-        if name == WORLD:
-            # As it is: a number, or where a table is made of a trace alone a name.
-            continue
         value = given.get(name, name if name in frame.columns else None)
         expression = F.lit(None) if value is None else F.col(value) if isinstance(value, str) else value
-        columns.append(expression.cast(column.type).alias(name))
+        # The world as it is: a number, or where the table is made of a trace alone a name.
+        columns.append((expression if name == WORLD else expression.cast(column.type)).alias(name))
     return frame.select(*columns)
 
 
