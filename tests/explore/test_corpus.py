@@ -8,7 +8,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -155,14 +154,19 @@ def test_a_full_disk_loses_no_world_that_was_written(tmp_path: Path, capsys: pyt
     assert [world.seed for world in worlds(place)] == [0, 1, 2, 3]
 
 
+def wait_for_two_worlds(playing: subprocess.Popen[str], place: Path) -> None:
+    """Wait until a process that does not end has written two worlds into its corpus."""
+    while not (place / FILE).exists() or len(lines(place)) < 3:
+        with pytest.raises(subprocess.TimeoutExpired):
+            playing.wait(timeout=0.05)
+
+
 def test_a_process_that_is_killed_loses_only_what_was_under_way(tmp_path: Path) -> None:
     place = tmp_path / "corpus"
     words = ["explore", "async-send", "--seeds", "400", "--jobs", "2", "--corpus", str(place)]
     command = [sys.executable, "-m", "mqlab", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as playing:
-        while not (place / FILE).exists() or len(lines(place)) < 3:
-            assert playing.poll() is None
-            time.sleep(0.05)
+        wait_for_two_worlds(playing, place)
         os.kill(_workers(playing.pid)[0], signal.SIGKILL)
         _, error = playing.communicate(timeout=120)
     kept = [world.seed for world in worlds(place)]
@@ -186,9 +190,7 @@ def test_ctrl_c_ends_with_what_was_finished(tmp_path: Path) -> None:
     playing = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    while not (place / FILE).exists() or len(lines(place)) < 3:
-        assert playing.poll() is None
-        time.sleep(0.05)
+    wait_for_two_worlds(playing, place)
     os.killpg(playing.pid, signal.SIGINT)
     _, error = playing.communicate(timeout=120)
     assert playing.returncode == 130
