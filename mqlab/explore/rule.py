@@ -109,7 +109,9 @@ class Case:
 
     def broker(self, name: str) -> BrokerProcess:
         """The broker whose process has this name."""
-        return next(broker for broker in self.lab.brokers if broker.name == name)
+        broker = self.ledger.names.broker(name)
+        assert broker is not None, name
+        return broker
 
     @property
     def brokers_are_up(self) -> bool:
@@ -123,11 +125,13 @@ class Rule(Monitor):
     It counts in `judged` what it had to judge, breaches and excuses among it. `EXCEPTIONS` names what real RocketMQ
     does not promise: a breach of that kind is counted in `excused` under its name and does not fail the seed. `GOALS`
     names what must have happened for a pass to mean anything, each in a sentence; `SUBJECT` is what they are about.
+    A rule that looks at very many events says in `LOOKS` which method looks at which kind.
     """
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {}
     GOALS: ClassVar[dict[str, str]] = {}
     SUBJECT: ClassVar[str] = ""
+    LOOKS: ClassVar[dict[str, str]] = {}
 
     def __init__(self, case: Case) -> None:
         super().__init__()
@@ -144,10 +148,12 @@ class Rule(Monitor):
 
         A rule that compares the event with the world itself asks `case.is_live` first.
         """
+        if record.kind in self.LOOKS:
+            getattr(self, self.LOOKS[record.kind])(record)
 
     def looks_at(self, kind: str) -> Sequence[Callable[[Record], None]]:
         """What is called with each event of one of the rule's kinds."""
-        return (self.on_event,)
+        return (getattr(self, self.LOOKS.get(kind, "on_event")),)
 
     def at_end(self) -> None:
         """Judge what is left when the world has settled."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from typing import Any, ClassVar
 
 from mqlab.explore.places import Place
@@ -27,28 +27,31 @@ WAITED_FOR = (
 class FramesArrive(Rule):
     """What was written to a connection arrives there, in order, unless the connection ends."""
 
-    kinds = (
-        "RequestSent", "ResponseSent", "RequestReceived", "ResponseReceived", "ConnectionClosed", "ConnectionBroken"
-    )  # fmt: skip
+    LOOKS: ClassVar[dict[str, str]] = {
+        "RequestSent": "_sent", "ResponseSent": "_sent",
+        "RequestReceived": "_received", "ResponseReceived": "_received",
+        "ConnectionClosed": "_connection_ended", "ConnectionBroken": "_connection_ended",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._under_way: dict[tuple[int, str], deque[Record]] = {}
+        self._under_way: dict[tuple[int, str], deque[Record]] = defaultdict(deque)
         """(connection, address of the sender) -> what was sent and has not arrived."""
         self._ended: dict[int, None] = {}
 
-    def on_event(self, record: Record) -> None:
+    def _connection_ended(self, record: Record) -> None:
+        self._ended[record.connection] = None
+
+    def _sent(self, record: Record) -> None:
+        self._under_way[record.connection, record.local].append(record)
+
+    def _received(self, record: Record) -> None:
         """Compare what arrives with what was sent."""
-        if record.kind.startswith("Connection"):
-            self._ended[record.connection] = None
-        elif record.kind.endswith("Sent"):
-            self._under_way.setdefault((record.connection, record.local), deque()).append(record)
-        else:
-            self.judged += 1
-            sent = self._under_way.get((record.connection, record.remote))
-            first = sent.popleft() if sent else None
-            if first is None or first.opaque != record.opaque:
-                self.found(record.row, f"{record.kind} on connection {record.connection} is not what was sent next")
+        self.judged += 1
+        sent = self._under_way.get((record.connection, record.remote))
+        if not sent or sent.popleft().opaque != record.opaque:
+            self.found(record.row, f"{record.kind} on connection {record.connection} is not what was sent next")
 
     def at_end(self) -> None:
         """Judge what never arrived."""
@@ -69,50 +72,62 @@ class FramesArrive(Rule):
 class CallsEnd(Rule):
     """A request on a connection that ends fails at once; every other one is answered, or given up in its time."""
 
-    kinds = (
-        "RequestSent", "ResponseReceived", "RequestTimedOut", "RequestFailed", "ConnectionClosed", "ConnectionBroken",
-        "NodeCrashed", "PowerLost", "RequestReceived", "ResponseSent", "RpcCancelled", "PopRecordsNotWritten",
-    )  # fmt: skip
+    LOOKS: ClassVar[dict[str, str]] = {
+        "RequestSent": "_sent", "ResponseReceived": "_over", "RequestTimedOut": "_over", "RequestFailed": "_over",
+        "ConnectionClosed": "_connection_ended", "ConnectionBroken": "_connection_ended",
+        "NodeCrashed": "_process_ended", "PowerLost": "_process_ended", "RequestReceived": "_received",
+        "ResponseSent": "_answered", "RpcCancelled": "_answered", "PopRecordsNotWritten": "_records_not_written",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
     EXCEPTIONS: ClassVar[dict[str, str]] = {NO_RECORD: NO_RECORD_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._not_written: dict[str, list[int]] = {}
         """Broker -> when its key-value engine could not write down what it was to hand out, us."""
-        self._asked: dict[tuple[str, int], dict[int, Record]] = {}
+        self._asked: dict[tuple[str, int], dict[int, Record]] = defaultdict(dict)
         """(server, connection) -> opaque -> the request, until it is answered."""
-        self._waiting: dict[tuple[str, int], dict[int, Record]] = {}
+        self._waiting: dict[tuple[str, int], dict[int, Record]] = defaultdict(dict)
         """(process, connection) -> opaque -> the request."""
         self._closed_us: dict[tuple[str, int], int] = {}
 
-    def on_event(self, record: Record) -> None:
-        """Note who waits, and judge who waits in vain."""
-        if record.kind in ("NodeCrashed", "PowerLost"):
-            self._waiting = {key: calls for key, calls in self._waiting.items() if key[0] != record.target}
-            self._asked = {key: calls for key, calls in self._asked.items() if key[0] != record.target}
-            return
-        if record.kind == "PopRecordsNotWritten":
-            self._not_written.setdefault(record.node, []).append(record.ts_us)
-            return
+    def _process_ended(self, record: Record) -> None:
+        for calls in (self._waiting, self._asked):
+            for key in [key for key in calls if key[0] == record.target]:
+                del calls[key]
+
+    def _records_not_written(self, record: Record) -> None:
+        self._not_written.setdefault(record.node, []).append(record.ts_us)
+
+    def _sent(self, record: Record) -> None:
+        if not record.oneway:
+            self._waiting[record.node, record.connection][record.opaque] = record
+
+    def _received(self, record: Record) -> None:
+        if not record.oneway:
+            self._asked[record.node, record.connection][record.opaque] = record
+
+    def _answered(self, record: Record) -> None:
+        asked = self._asked.get((record.node, record.connection))
+        if asked is not None:
+            asked.pop(record.opaque, None)
+
+    def _connection_ended(self, record: Record) -> None:
         key = (record.node, record.connection)
-        if record.kind == "RequestSent":
-            if not record.oneway:
-                self._waiting.setdefault(key, {})[record.opaque] = record
-        elif record.kind == "RequestReceived":
-            if not record.oneway:
-                self._asked.setdefault(key, {})[record.opaque] = record
-        elif record.kind in ("ResponseSent", "RpcCancelled"):
-            self._asked.get(key, {}).pop(record.opaque, None)
-        elif record.kind.startswith("Connection"):
-            self._closed_us[key] = record.ts_us
-            self._asked.pop(key, None)
-        else:
-            waited = self._waiting.get(key, {}).pop(record.opaque, None)
-            self.judged += 1
-            if record.kind == "RequestTimedOut" and waited is not None:
+        self._closed_us[key] = record.ts_us
+        self._asked.pop(key, None)
+
+    def _over(self, record: Record) -> None:
+        """Judge who has waited in vain."""
+        key = (record.node, record.connection)
+        calls = self._waiting.get(key)
+        waited = calls.pop(record.opaque, None) if calls is not None else None
+        self.judged += 1
+        if record.kind == "RequestTimedOut":
+            if waited is not None:
                 self._timed_out(record, waited)
             closed_us = self._closed_us.get(key)
-            if record.kind == "RequestTimedOut" and closed_us is not None and record.ts_us > closed_us:
+            if closed_us is not None and record.ts_us > closed_us:
                 self.found(record.row, f"request {record.opaque} waited in vain: its connection had ended")
 
     def _timed_out(self, record: Record, request: Record) -> None:
@@ -151,7 +166,10 @@ class CallsEnd(Rule):
 class ProcessorsAnswer(Rule):
     """No server fails over a request: it answers, or refuses it with a code that says why."""
 
-    kinds = ("ResponseSent", "ProcessorFailed", "PullReceived")
+    LOOKS: ClassVar[dict[str, str]] = {
+        "ResponseSent": "_answered", "ProcessorFailed": "_failed", "PullReceived": "_pull_received"
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
     EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT}
 
     def __init__(self, case: Case) -> None:
@@ -159,16 +177,16 @@ class ProcessorsAnswer(Rule):
         self._pulls: dict[tuple[str, str, int], Record] = {}
         """(broker, remote address, opaque) -> a pull that is dealt with."""
 
-    def on_event(self, record: Record) -> None:
-        """Judge how a request was dealt with."""
-        key = (record.node, record.remote, record.opaque)
-        if record.kind == "PullReceived":
-            self._pulls[key] = record
-            return
+    def _pull_received(self, record: Record) -> None:
+        self._pulls[record.node, record.remote, record.opaque] = record
+
+    def _answered(self, record: Record) -> None:
         self.judged += 1
-        pull = self._pulls.pop(key, None)
-        if record.kind == "ResponseSent":
-            return
+        self._pulls.pop((record.node, record.remote, record.opaque), None)
+
+    def _failed(self, record: Record) -> None:
+        self.judged += 1
+        pull = self._pulls.pop((record.node, record.remote, record.opaque), None)
         if pull is not None and self._comes_to_no_record(pull):
             self.excuse(STALE)
         else:

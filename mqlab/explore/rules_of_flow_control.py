@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mqlab.client import DefaultMQPushConsumer, ProcessQueue
+from mqlab.explore.readers import push_consumer_of
 from mqlab.explore.rule import Rule
-from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.message import MEBIBYTE, MessageQueue
 from mqlab.trace.record import Record
 
@@ -31,14 +31,12 @@ class ThresholdsHold(Rule):
             self._may_hold(record, consumer, held)
 
     def _held(self, record: Record) -> tuple[DefaultMQPushConsumer, ProcessQueue] | None:
-        process = self.case.lab.processes.get(record.node)
+        consumer = push_consumer_of(self.case.lab, record.node, record.group)
+        if consumer is None:
+            return None
         queue = MessageQueue(record.topic, record.broker_name, record.queue_id)
-        if isinstance(process, ClientProcess):
-            for client, group, _ in process.clients:
-                if group == record.group and isinstance(client, DefaultMQPushConsumer):
-                    held = client.impl.rebalance_impl.process_queue_table.get(queue)
-                    return None if held is None else (client, held)
-        return None
+        held = consumer.impl.rebalance_impl.process_queue_table.get(queue)
+        return None if held is None else (consumer, held)
 
     def _may_pull(self, record: Record, consumer: DefaultMQPushConsumer, held: ProcessQueue) -> None:
         self._compare(record, "messages", held.msg_count, consumer.pull_threshold_for_queue)

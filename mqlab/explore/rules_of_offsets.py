@@ -75,16 +75,23 @@ class Update(NamedTuple):
     offset: int
 
 
+def _key(record: Record) -> tuple[str, QueueKey]:
+    """A consumer, and the queue of its that an event is about, with the name of the broker."""
+    return record.node, (record.group, record.broker_name, record.topic, record.queue_id)
+
+
 class OffsetsOnlyGrow(Rule):
     """The offset of a group never goes back but by a named act: a reset, a seek, a restart of its broker.
 
     A group that is deleted begins anew.
     """
 
-    kinds = (
-        "OffsetCommitted", "OffsetReset", "QueueSought", "QueueAllocated", "QueueDropped", "NodeStarted",
-        "PullAnswered", "ClientStopped", "SubscriptionGroupDeleted",
-    )  # fmt: skip
+    LOOKS: ClassVar[dict[str, str]] = {
+        "OffsetCommitted": "_committed", "OffsetReset": "_reset", "QueueSought": "_sought", "QueueAllocated": "_moved",
+        "QueueDropped": "_moved", "NodeStarted": "_started", "PullAnswered": "_answered",
+        "ClientStopped": "_client_stopped", "SubscriptionGroupDeleted": "_group_deleted",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         TWO_OWNERS: TWO_OWNERS_TEXT, LATE_COMMIT: LATE_COMMIT_TEXT, ILLEGAL: ILLEGAL_TEXT
     }  # fmt: skip
@@ -96,29 +103,31 @@ class OffsetsOnlyGrow(Rule):
         """When a queue last got or lost an owner."""
         self._illegal_us: dict[QueueKey, int] = {}
 
-    def on_event(self, record: Record) -> None:
-        """Note the named acts, and judge the commits."""
-        if record.kind == "OffsetCommitted":
-            self._committed(record)
-        elif record.kind == "NodeStarted":
-            self._last = {key: last for key, last in self._last.items() if key[1] != record.target}
-        elif record.kind == "SubscriptionGroupDeleted":
-            group = (record.group, record.node)
-            self._last = {key: last for key, last in self._last.items() if key[:2] != group}
-        elif record.kind == "ClientStopped":
-            self._moved_us.update({key: record.ts_us for key in self._last if key[0] == record.group})
-        elif record.kind == "PullAnswered":
-            if record.status in OUTSIDE:
-                self._illegal_us[record.group, record.node, record.topic, record.queue_id] = record.ts_us
-        elif record.kind == "OffsetReset":
-            self._last.pop((record.group, record.node, record.topic, record.queue_id), None)
-        else:
-            broker = self.case.ledger.names.broker_of(record.broker_name)
-            key = (record.group, broker, record.topic, record.queue_id)
-            if record.kind == "QueueSought":
-                self._last.pop(key, None)
-            else:
-                self._moved_us[key] = record.ts_us
+    def _started(self, record: Record) -> None:
+        self._last = {key: last for key, last in self._last.items() if key[1] != record.target}
+
+    def _group_deleted(self, record: Record) -> None:
+        group = (record.group, record.node)
+        self._last = {key: last for key, last in self._last.items() if key[:2] != group}
+
+    def _client_stopped(self, record: Record) -> None:
+        self._moved_us.update({key: record.ts_us for key in self._last if key[0] == record.group})
+
+    def _answered(self, record: Record) -> None:
+        if record.status in OUTSIDE:
+            self._illegal_us[record.group, record.node, record.topic, record.queue_id] = record.ts_us
+
+    def _reset(self, record: Record) -> None:
+        self._last.pop((record.group, record.node, record.topic, record.queue_id), None)
+
+    def _sought(self, record: Record) -> None:
+        self._last.pop(self._queue(record), None)
+
+    def _moved(self, record: Record) -> None:
+        self._moved_us[self._queue(record)] = record.ts_us
+
+    def _queue(self, record: Record) -> QueueKey:
+        return record.group, self.case.ledger.names.broker_of(record.broker_name), record.topic, record.queue_id
 
     def _committed(self, record: Record) -> None:
         if record.origin == "broadcast":
@@ -146,7 +155,11 @@ class OffsetsOnlyGrow(Rule):
 class CorrectedOffsetsFit(Rule):
     """A pull from outside of a queue is told an offset that lies within it, and the group keeps to that."""
 
-    kinds = ("PullRequested", "PullAnswered", "PullFinished", "NodeStarted", "OffsetReset")
+    LOOKS: ClassVar[dict[str, str]] = {
+        "PullRequested": "_requested", "PullAnswered": "_answered", "PullFinished": "_finished",
+        "NodeStarted": "_started", "OffsetReset": "_reset",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
     EXCEPTIONS: ClassVar[dict[str, str]] = {BEHIND: BEHIND_TEXT}
 
     def __init__(self, case: Case) -> None:
@@ -156,20 +169,19 @@ class CorrectedOffsetsFit(Rule):
         self._told: dict[QueueKey, list[int]] = {}
         """The offsets outside of a queue for which members of a group were told another one."""
 
-    def on_event(self, record: Record) -> None:
-        """Compare the offset with the queue as it is at this moment, and count how often a group hears it."""
-        if record.kind == "NodeStarted":
-            self._told.clear()
-        elif record.kind == "OffsetReset":
-            # Whoever pulls next is told the offset of the reset, wherever that pull begins.
-            self._told.pop((record.group, record.node, record.topic, record.queue_id), None)
-        elif record.kind == "PullRequested":
-            self._asked[record.node, self._queue(record)] = record.queue_offset
-        elif record.kind == "PullFinished":
-            if record.pull_status == "OFFSET_ILLEGAL":
-                self._heard(record)
-        elif self.case.is_live and record.status in OUTSIDE:
-            self._answered(record)
+    def _started(self, record: Record) -> None:
+        self._told.clear()
+
+    def _reset(self, record: Record) -> None:
+        # Whoever pulls next is told the offset of the reset, wherever that pull begins.
+        self._told.pop((record.group, record.node, record.topic, record.queue_id), None)
+
+    def _requested(self, record: Record) -> None:
+        self._asked[_key(record)] = record.queue_offset
+
+    def _finished(self, record: Record) -> None:
+        if record.pull_status == "OFFSET_ILLEGAL":
+            self._heard(record)
 
     def _queue(self, record: Record) -> QueueKey:
         return record.group, self.case.ledger.names.broker_of(record.broker_name), record.topic, record.queue_id
@@ -177,7 +189,7 @@ class CorrectedOffsetsFit(Rule):
     def _heard(self, record: Record) -> None:
         """An answer that came too late was heard by nobody: those of pulls that piled up at a broker that hung."""
         queue = self._queue(record)
-        asked = self._asked.get((record.node, queue))
+        asked = self._asked.get(_key(record))
         if asked is None:
             return
         self.judged += 1
@@ -188,6 +200,9 @@ class CorrectedOffsetsFit(Rule):
             self.found(record.row, f"{record.group} pulled {MOST_TOLD} times from {asked} of {at}")
 
     def _answered(self, record: Record) -> None:
+        """Compare the offset with the queue as it is at this moment."""
+        if record.status not in OUTSIDE or not self.case.is_live:
+            return
         self.judged += 1
         if self.case.ledger.names.original_of(record.node) != record.node:
             if record.code == ResponseCode.PULL_OFFSET_MOVED and not self._checks_offsets(record.node):
@@ -214,9 +229,11 @@ class OffsetsKeepUp(Rule):
     the second half is judged.
     """
 
-    kinds = (
-        "OffsetUpdated", "QueueAllocated", "QueueDropped", "PullRequested", "PullFinished", "PullPutOff", "NodeStarted",
-    )  # fmt: skip
+    LOOKS: ClassVar[dict[str, str]] = {
+        "OffsetUpdated": "_updated", "QueueAllocated": "_allocated", "QueueDropped": "_dropped",
+        "PullRequested": "_requested", "PullFinished": "_finished", "PullPutOff": "_put_off", "NodeStarted": "_started",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
     EXCEPTIONS: ClassVar[dict[str, str]] = {LATE_ANSWER: LATE_ANSWER_TEXT}
 
     def __init__(self, case: Case) -> None:
@@ -229,30 +246,35 @@ class OffsetsKeepUp(Rule):
         self._late: dict[tuple[str, QueueKey], Update] = {}
         """What the answer to such a pull said."""
 
-    def on_event(self, record: Record) -> None:
-        """Compare the offset with what the consumer holds at this moment."""
-        if record.kind == "NodeStarted":
-            for pulls in (self._pulled, self._of_before):
-                for gone in [key for key in pulls if key[0] == record.target]:
-                    del pulls[gone]
-            return
-        key = (record.node, (record.group, record.broker_name, record.topic, record.queue_id))
-        if record.kind == "OffsetUpdated":
-            self._updated(record, key)
-        elif record.kind == "PullRequested":
-            self._pulled[key] = record.queue_offset
-        elif record.kind in ("PullFinished", "PullPutOff"):
-            is_late = record.kind == "PullFinished" and self._of_before.get(key) == record.next_offset
-            if is_late and not record.messages:
-                self._late[key] = Update(record.ts_us, self._of_before.pop(key))
-            else:
-                self._pulled.pop(key, None)
-        else:
-            self._noted.pop(key, None)
-            if record.kind == "QueueDropped" and key in self._pulled:
-                self._of_before[key] = self._pulled.pop(key)
+    def _started(self, record: Record) -> None:
+        for pulls in (self._pulled, self._of_before):
+            for gone in [key for key in pulls if key[0] == record.target]:
+                del pulls[gone]
 
-    def _updated(self, record: Record, key: tuple[str, QueueKey]) -> None:
+    def _requested(self, record: Record) -> None:
+        self._pulled[_key(record)] = record.queue_offset
+
+    def _put_off(self, record: Record) -> None:
+        self._pulled.pop(_key(record), None)
+
+    def _finished(self, record: Record) -> None:
+        key = _key(record)
+        if not record.messages and self._of_before.get(key) == record.next_offset:
+            self._late[key] = Update(record.ts_us, self._of_before.pop(key))
+        else:
+            self._pulled.pop(key, None)
+
+    def _allocated(self, record: Record) -> None:
+        self._noted.pop(_key(record), None)
+
+    def _dropped(self, record: Record) -> None:
+        key = _key(record)
+        self._noted.pop(key, None)
+        if key in self._pulled:
+            self._of_before[key] = self._pulled.pop(key)
+
+    def _updated(self, record: Record) -> None:
+        """Compare the offset with what the consumer holds at this moment."""
         consumer = push_consumer_of(self.case.lab, record.node, record.group)
         if not self.case.is_live or consumer is None:
             return
@@ -261,6 +283,7 @@ class OffsetsKeepUp(Rule):
         if held is None or held.dropped or not held.queue_offset_max:
             return
         self.judged += 1
+        key = _key(record)
         expected = min([*held.msg_tree_map, *held.consuming_msg_orderly_tree_map], default=held.queue_offset_max + 1)
         if held.msg_count and self._late.get(key) == Update(record.ts_us, record.queue_offset):
             self.excuse(LATE_ANSWER)
@@ -291,7 +314,11 @@ class OffsetsKeepUp(Rule):
 class GivenUpIsWritten(Rule):
     """Who gives a queue up writes its offset first, so that the next owner does not consume it all again."""
 
-    kinds = ("OffsetUpdated", "OffsetPersisted", "QueueDropped", "QueueAllocated", "NodeStarted")
+    LOOKS: ClassVar[dict[str, str]] = {
+        "OffsetUpdated": "_noted", "OffsetPersisted": "_persisted", "QueueDropped": "_dropped",
+        "QueueAllocated": "_allocated", "NodeStarted": "_started",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         LISTENER_AT_WORK: LISTENER_AT_WORK_TEXT, READ_NO_MORE: READ_NO_MORE_TEXT
     }  # fmt: skip
@@ -301,23 +328,23 @@ class GivenUpIsWritten(Rule):
         self._updated: dict[tuple[str, QueueKey], Update] = {}
         self._written: dict[tuple[str, QueueKey], Update] = {}
 
-    def on_event(self, record: Record) -> None:
-        """Compare what is noted with what is written, when a queue is given up."""
-        if record.kind == "NodeStarted":
-            self._updated = {key: at for key, at in self._updated.items() if key[0] != record.target}
-            return
-        key = (record.node, (record.group, record.broker_name, record.topic, record.queue_id))
-        if record.kind == "QueueAllocated":
-            self._updated.pop(key, None)
-            self._written[key] = Update(record.ts_us, record.queue_offset)
-        elif record.kind == "OffsetUpdated":
-            self._updated[key] = Update(record.ts_us, record.queue_offset)
-        elif record.kind == "OffsetPersisted":
-            self._written[key] = Update(record.ts_us, record.queue_offset)
-        else:
-            self._dropped(record, key)
+    def _started(self, record: Record) -> None:
+        self._updated = {key: at for key, at in self._updated.items() if key[0] != record.target}
 
-    def _dropped(self, record: Record, key: tuple[str, QueueKey]) -> None:
+    def _allocated(self, record: Record) -> None:
+        key = _key(record)
+        self._updated.pop(key, None)
+        self._written[key] = Update(record.ts_us, record.queue_offset)
+
+    def _noted(self, record: Record) -> None:
+        self._updated[_key(record)] = Update(record.ts_us, record.queue_offset)
+
+    def _persisted(self, record: Record) -> None:
+        self._written[_key(record)] = Update(record.ts_us, record.queue_offset)
+
+    def _dropped(self, record: Record) -> None:
+        """Compare what is noted with what is written, when a queue is given up."""
+        key = _key(record)
         updated = self._updated.pop(key, None)
         consumer = push_consumer_of(self.case.lab, record.node, record.group)
         written = self._written.get(key, Update(-SOON_US, 0))

@@ -19,7 +19,11 @@ class DroppedIsLeftAlone(Rule):
     A listener that was called before may go on.
     """
 
-    kinds = ("PullRequested", "ConsumeStarted", "QueueDropped", "ConsumeFinished", "MessageGivenBack", "OffsetUpdated")
+    LOOKS: ClassVar[dict[str, str]] = {
+        "PullRequested": "_pulls", "ConsumeStarted": "_calls_listener", "QueueDropped": "_dropped",
+        "ConsumeFinished": "_listener_ended", "MessageGivenBack": "_gives_back", "OffsetUpdated": "_notes_offset",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         LATE_PULL: (
             "A pull looks at the beginning of its turn whether its queue was given up. When it then has to ask for a "
@@ -34,36 +38,44 @@ class DroppedIsLeftAlone(Rule):
         self._too_late: dict[tuple[str, str, str, str, int, int], None] = {}
         """The calls of listeners that ended when their queue was given up."""
 
-    def on_event(self, record: Record) -> None:
-        """Look whether the consumer still has the queue."""
-        key = (record.node, record.group, record.topic, record.broker_name, record.queue_id)
-        at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
-        if record.kind == "QueueDropped":
-            self.judged += 1
-            self._may_pull_once.add(key)
-        elif not self.case.is_live:
+    def _dropped(self, record: Record) -> None:
+        self.judged += 1
+        self._may_pull_once.add(_queue(record))
+
+    def _pulls(self, record: Record) -> None:
+        if not self.case.is_live or self._has(record):
             return
-        elif record.kind == "MessageGivenBack":
-            if (*key, record.queue_offset) in self._too_late:
-                self.judged += 1
-                self.found(record.row, f"{record.node} gives a message of {at} back, and has no say in it any more")
-        elif record.kind == "OffsetUpdated":
-            if record.task.startswith("ConsumeMessageThread") and not self._has(record):
-                self.judged += 1
-                self.found(record.row, f"{record.node} notes an offset of {at}, which it has given up")
-        elif self._has(record):
-            if record.kind == "ConsumeStarted":
-                self._too_late.pop((*key, record.queue_offset), None)
-        elif record.kind == "ConsumeFinished":
-            self._too_late[(*key, record.queue_offset)] = None
+        self.judged += 1
+        key = _queue(record)
+        if key in self._may_pull_once:
+            self._may_pull_once.remove(key)
+            self.excuse(LATE_PULL)
+        else:
+            self.found(record.row, f"{record.node} pulls {_at(record)}, which it has given up")
+
+    def _calls_listener(self, record: Record) -> None:
+        if not self.case.is_live:
+            return
+        if self._has(record):
+            self._too_late.pop((*_queue(record), record.queue_offset), None)
         else:
             self.judged += 1
-            if record.kind == "PullRequested" and key in self._may_pull_once:
-                self._may_pull_once.remove(key)
-                self.excuse(LATE_PULL)
-                return
-            did = "pulls" if record.kind == "PullRequested" else "calls its listener for"
-            self.found(record.row, f"{record.node} {did} {at}, which it has given up")
+            self.found(record.row, f"{record.node} calls its listener for {_at(record)}, which it has given up")
+
+    def _listener_ended(self, record: Record) -> None:
+        if self.case.is_live and not self._has(record):
+            self._too_late[(*_queue(record), record.queue_offset)] = None
+
+    def _gives_back(self, record: Record) -> None:
+        if self.case.is_live and (*_queue(record), record.queue_offset) in self._too_late:
+            self.judged += 1
+            at = _at(record)
+            self.found(record.row, f"{record.node} gives a message of {at} back, and has no say in it any more")
+
+    def _notes_offset(self, record: Record) -> None:
+        if self.case.is_live and record.task.startswith("ConsumeMessageThread") and not self._has(record):
+            self.judged += 1
+            self.found(record.row, f"{record.node} notes an offset of {_at(record)}, which it has given up")
 
     def _has(self, record: Record) -> bool:
         """Does the consumer have the queue at this moment, or may it pop there? Others than push consumers are not
@@ -72,10 +84,20 @@ class DroppedIsLeftAlone(Rule):
         consumer = push_consumer_of(self.case.lab, record.node, record.group)
         if consumer is None:
             return True
-        popped = consumer.impl.pop_process_queue_table
-        if any(MessageQueue(record.topic, record.broker_name, place) in popped for place in (-1, record.queue_id)):
-            return True
-        held = consumer.impl.rebalance_impl.process_queue_table
         # A listener sees messages of the retry topic under their own topic.
-        topics = (record.topic, retry_topic(record.group))
-        return any(MessageQueue(topic, record.broker_name, record.queue_id) in held for topic in topics)
+        held, popped = consumer.impl.rebalance_impl.process_queue_table, consumer.impl.pop_process_queue_table
+        topic, broker, queue_id = record.topic, record.broker_name, record.queue_id
+        if MessageQueue(topic, broker, queue_id) in held:
+            return True
+        if popped and (MessageQueue(topic, broker, -1) in popped or MessageQueue(topic, broker, queue_id) in popped):
+            return True
+        return MessageQueue(retry_topic(record.group), broker, queue_id) in held
+
+
+def _queue(record: Record) -> tuple[str, str, str, str, int]:
+    """Whose queue an event is about."""
+    return record.node, record.group, record.topic, record.broker_name, record.queue_id
+
+
+def _at(record: Record) -> str:
+    return f"{record.broker_name} {record.topic} queue {record.queue_id}"

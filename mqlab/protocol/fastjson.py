@@ -69,8 +69,13 @@ def dumps(value: Any, *, pretty: bool = False, depth: int = 0) -> str:
 
 
 def _write(out: list[str], value: Any, pretty: bool, depth: int) -> None:
-    if value is None:
+    kind = type(value)
+    if kind is int:
+        out.append(str(value))
+    elif value is None:
         out.append("null")
+    elif kind is str:
+        out.append(json_string(value))
     elif isinstance(value, str):
         out.append(value if type(value) is Written else json_string(value))
     elif isinstance(value, bool):

@@ -26,6 +26,7 @@ C = TypeVar("C", bound=type)
 
 _NAMES: dict[type, dict[str, str]] = {}
 _BEYOND_LONG = 1 << 63
+_PLAIN = frozenset({str, int, bool, float, NoneType})
 _QUEUE_NAMES = ("brokerName", "queueId", "topic")
 
 
@@ -83,6 +84,8 @@ class JsonBody:
 
 
 def _plain(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, JsonBody):
         return value.to_json()
     if isinstance(value, MessageQueue):

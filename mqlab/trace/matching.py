@@ -33,6 +33,8 @@ def row_filter(kind: Kinds = None, **fields: Any) -> Callable[[Row], bool]:
 
 def _checks_by_kind(kind: Kinds, fields: Mapping[str, Any]) -> dict[str, Checks]:
     if kind is None:
+        if not fields:
+            return dict.fromkeys(CATALOGUE, ())
         for field in fields:
             check_field(field)
         names = [name for name in CATALOGUE if set(fields) <= set(columns_of(name))]
@@ -43,4 +45,6 @@ def _checks_by_kind(kind: Kinds, fields: Mapping[str, Any]) -> dict[str, Checks]
         for name in names:
             for field in fields:
                 check_field(field, name)
+    if not fields:
+        return dict.fromkeys(names, ())
     return {name: tuple((columns_of(name).index(field), value) for field, value in fields.items()) for name in names}

@@ -276,11 +276,11 @@ class ConsumptionBook:
         later.
         """
         group, topic, broker_name, queue_id, status, messages, next_offset = row[FIRST_FIELD:]
-        known = self._names.known(group)
         if status == "OFFSET_ILLEGAL":
             queue = (self._names.reader_of(group, row[NODE]), self._names.broker_of(broker_name), topic, queue_id)
             self.corrected[queue] = max(next_offset, self.corrected.get(queue, 0))
-        if status == "FOUND" and known is not None and not known.pushed_to and not known.hands_out:
+        known = self._names.known(group) if status == "FOUND" else None
+        if known is not None and not known.pushed_to and not known.hands_out:
             asked = (row[NODE], group, topic, broker_name, queue_id)
             begin = self._asked_from.get(asked, next_offset - messages)
             self._handed_out(row, group, topic, broker_name, queue_id, range(begin, next_offset))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.explore.readers import push_consumer_of, reader_name, readers_of, what_readers_are
+from mqlab.lab.processes import BrokerProcess
 from mqlab.protocol.route import MASTER_ID
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQPushConsumer
     from mqlab.explore.readers import Reader
     from mqlab.lab import Lab
-    from mqlab.lab.processes import BrokerProcess
 
 
 class Names:
@@ -47,7 +47,8 @@ class Names:
 
     def broker(self, process: str) -> BrokerProcess | None:
         """The broker of a process; None if that is no broker."""
-        return next((broker for broker in self._lab.brokers if broker.name == process), None)
+        found = self._lab.processes.get(process)
+        return found if isinstance(found, BrokerProcess) else None
 
     def copies_of(self, process: str) -> list[BrokerProcess]:
         """The broker of this process, and behind it its slaves."""
