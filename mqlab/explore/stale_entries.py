@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.lab.processes import BrokerProcess
+
 if TYPE_CHECKING:
     from mqlab.explore.ledger import StoreBook
     from mqlab.explore.places import Place
@@ -32,10 +34,10 @@ def is_stale(lab: Lab, stores: StoreBook, place: Place) -> bool:
     Where nothing was stored, an entry that stands elsewhere than its message says is one, too. It is not where
     something was: that the next entries have moved up does not say why a message has none.
     """
-    controller = next((broker.controller for broker in lab.brokers if broker.name == place.broker), None)
-    if controller is None or place.broker not in stores.processes.power_lost_us:
+    broker = lab.processes.get(place.broker) if place.broker in stores.processes.power_lost_us else None
+    if not isinstance(broker, BrokerProcess) or broker.controller is None:
         return False
-    store = controller.message_store
+    store = broker.controller.message_store
     queue = store.find_consume_queue(place.topic, place.queue_id)
     if queue is None or place in stores.passed_over:
         return queue is not None

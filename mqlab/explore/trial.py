@@ -335,7 +335,7 @@ def _watching(
         for kind in map(str, rule.kinds if isinstance(rule.kinds, tuple) else ()):
             looks[kind] += [(look, rule) for look in rule.looks_at(kind)]
     by_kind = {kind: (books[kind], record_class(kind), looks[kind]) for kind in (*books, *looks)}
-    ledger = case.ledger
+    ledger, names = case.ledger, case.ledger.names
 
     def leave_out(unfit: Rule) -> None:
         for kind, (noted_by, read, seen_by) in by_kind.items():
@@ -346,6 +346,7 @@ def _watching(
         interested = by_kind.get(row[KIND])
         if interested is None:
             return
+        names.at_event = row
         noted_by, read, seen_by = interested
         for note in noted_by:
             note(row)
@@ -357,5 +358,6 @@ def _watching(
                 except Exception as error:  # noqa: BLE001  # as at the end
                     leave_out(rule)
                     rule_failed(rule, error)
+        names.at_event = None
 
     return watch

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mqlab.client import DefaultMQPushConsumer
     from mqlab.explore.readers import Reader
     from mqlab.lab import Lab
+    from mqlab.trace.bus import Row
 
 
 class Names:
@@ -24,6 +25,9 @@ class Names:
         self._of_group: dict[str, Reader] = {}
         self._readers_from: list[tuple[object, ...]] = []
         """What the readers were last worked out from."""
+        self.at_event: Row | None = None
+        """The event that is judged, while it is: nothing changes meanwhile, so the readers are worked out once."""
+        self._worked_out_at: Row | None = None
         self._masters: dict[str, None] = {}
         """Processes that are no slaves."""
 
@@ -79,6 +83,9 @@ class Names:
         return self._readers
 
     def _work_out_readers(self) -> None:
+        if self.at_event is not None and self.at_event is self._worked_out_at:
+            return
+        self._worked_out_at = self.at_event
         now_from = what_readers_are(self._lab)
         if now_from != self._readers_from:
             self._readers_from = now_from
