@@ -212,11 +212,16 @@ class SendsEnd(Rule):
         super().__init__(case)
         self._under_way: dict[tuple[str, str], Record] = {}
         """(process, message ids) -> the last attempt."""
+        self._last_try: dict[tuple[str, str], Record] = {}
+        """The same -> the last attempt, until the sending ends."""
+        self._had_others: dict[tuple[str, str], bool] = {}
+        """The same -> had the route another broker when it was tried first? All tries of a send use that route."""
 
     def on_event(self, record: Record) -> None:
-        """Note what is being sent."""
+        """Note what is being sent, and judge where it is tried again."""
         if record.kind in ("NodeCrashed", "PowerLost"):
             self._under_way = {key: sent for key, sent in self._under_way.items() if key[0] != record.target}
+            self._last_try = {key: sent for key, sent in self._last_try.items() if key[0] != record.target}
         elif record.kind == "QueueSelected":
             self.judged += record.attempt > 1
             if record.attempt > 1 and record.broker_name == record.last_broker and self._has_others(record):
@@ -225,15 +230,37 @@ class SendsEnd(Rule):
             if record.mode.lower() not in ("oneway", "one-way"):
                 self.judged += 1
                 self._under_way[record.node, record.msg_id] = record
+                self._tried(record)
         elif record.kind == "SendFailed" and not record.attempts:
             # Without a route nothing was sent, and the message has no id yet.
             return
-        elif self._under_way.pop((record.node, record.msg_id), None) is None:
+        else:
+            self._answered(record)
+
+    def _answered(self, record: Record) -> None:
+        if record.kind != "SendAttemptFailed":
+            self._last_try.pop((record.node, record.msg_id), None)
+        if self._under_way.pop((record.node, record.msg_id), None) is None:
             # Of a batch the attempt names its own id, and the answer those of its messages.
             for key, sent in list(self._under_way.items()):
                 queue_id = sent.queue_id if record.kind == "SendFailed" else record.queue_id
                 if key[0] == record.node and (sent.topic, sent.queue_id) == (record.topic, queue_id):
                     del self._under_way[key]
+
+    def _tried(self, record: Record) -> None:
+        """Note a try, and judge one that follows a failed one: it goes to another broker if there is one.
+
+        Which that was is what was tried before, whatever the producer says. Asynchronous tries may be for a queue that
+        the application has chosen, and the tries of a 5.x producer are its proxy's.
+        """
+        key = (record.node, record.msg_id)
+        before, self._last_try[key] = self._last_try.get(key), record
+        if before is None:
+            self._had_others[key] = self._has_others(record)
+            return
+        at, is_judged = record.broker_name, record.mode == "SYNC" and self._had_others[key]
+        if at and at == before.broker_name and is_judged and self._has_others(record):
+            self.found(record.row, f"message {record.msg_id} is tried again at {at}, where it failed")
 
     def at_end(self) -> None:
         """Judge what has no end."""
@@ -245,11 +272,14 @@ class SendsEnd(Rule):
                 self.found(attempt.row, f"{process} never learned what became of message {msg_id}")
 
     def _has_others(self, record: Record) -> bool:
-        """Has the producer a route with another broker for this topic?"""
+        """Has the producer a route with another broker for this topic, and avoids none for being slow?"""
         process = self.case.lab.processes.get(record.node)
-        for client, _, _ in process.clients if isinstance(process, ClientProcess) else ():
-            table = getattr(client.impl, "topic_publish_info_table", {})
-            info = table.get(record.topic)
-            if info is not None and len({queue.broker_name for queue in info.message_queue_list}) > 1:
-                return True
-        return False
+        producers = [
+            client.impl
+            for client, _, _ in (process.clients if isinstance(process, ClientProcess) else ())
+            if record.topic in getattr(client.impl, "topic_publish_info_table", {})
+        ]
+        if any(producer.fault_strategy.send_latency_fault_enable for producer in producers):
+            return False
+        routes = [producer.topic_publish_info_table[record.topic].message_queue_list for producer in producers]
+        return bool(routes) and all(len({queue.broker_name for queue in queues}) > 1 for queues in routes)

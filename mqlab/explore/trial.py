@@ -31,14 +31,7 @@ from mqlab.explore.rules_of_offsets import (
     ProgressIsKept,
 )
 from mqlab.explore.rules_of_order import InOrder, LockedIsConsumed, OneOwner
-from mqlab.explore.rules_of_pop import (
-    AckedStaysAway,
-    NothingUnackedIsLost,
-    OrderedPopsWait,
-    RevivedInTime,
-    RevivedIsNamed,
-    ReviversKeepUp,
-)
+from mqlab.explore.rules_of_pop import AckedStaysAway, NothingUnackedIsLost, OrderedPopsWait
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
 from mqlab.explore.rules_of_replication import (
     CopiesAreTheSame,
@@ -49,6 +42,7 @@ from mqlab.explore.rules_of_replication import (
     SlavesOnlyGive,
 )
 from mqlab.explore.rules_of_replies import RequestsEnd
+from mqlab.explore.rules_of_reviving import RevivedInTime, RevivedIsNamed, ReviversKeepUp
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn

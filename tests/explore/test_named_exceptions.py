@@ -19,9 +19,9 @@ from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, OTHER_UNIT, SKIPPED,
 from mqlab.explore.rules_of_leftovers import GHOST
 from mqlab.explore.rules_of_offsets import BEHIND, ILLEGAL, LATE_ANSWER, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
 from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER, TAKEN_AT_THE_END, InOrder
-from mqlab.explore.rules_of_pop import LONE_ACKS
 from mqlab.explore.rules_of_queues import LATE_PULL
 from mqlab.explore.rules_of_replication import SHORTER
+from mqlab.explore.rules_of_reviving import LONE_ACKS
 from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
 from mqlab.explore.rules_of_storing import DELETED, GAP, PUSHED, UNFLUSHED, AcknowledgedSurvives
 from mqlab.explore.rules_of_time import GHOST_BROKER

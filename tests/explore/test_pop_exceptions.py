@@ -13,7 +13,6 @@ from mqlab.explore.rules_of_pop import (
     ACK_OVERTAKES,
     BEGUN_AGAIN,
     FORGOTTEN,
-    LONE_ACKS,
     NO_RECORD,
     NOBODY_POPS,
     ORDER_FORGOTTEN,
@@ -22,9 +21,8 @@ from mqlab.explore.rules_of_pop import (
     TWO_CHECK_POINTS,
     AckedStaysAway,
     NothingUnackedIsLost,
-    RevivedInTime,
-    ReviversKeepUp,
 )
+from mqlab.explore.rules_of_reviving import LONE_ACKS, RevivedInTime, ReviversKeepUp
 from mqlab.explore.rules_of_storing import UNFLUSHED, NothingUnsentIsDelivered
 from mqlab.explore.rules_of_timers import GIVEN_UP
 from mqlab.explore.stale_entries import STALE

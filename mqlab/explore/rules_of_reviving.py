@@ -1,0 +1,213 @@
+"""Rules of reviving: what Pop has handed out and nobody has done is brought back, in its time, and by its name."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from mqlab.explore.places import Place
+from mqlab.explore.pop_ledger import Point, Queue
+from mqlab.explore.rule import Case
+from mqlab.explore.rules_of_delivery import USED_TWICE, USED_TWICE_TEXT
+from mqlab.explore.rules_of_pop import (
+    ACK_NOT_FLUSHED,
+    ACK_NOT_FLUSHED_TEXT,
+    FORGOTTEN,
+    FORGOTTEN_TEXT,
+    REVIVER_AHEAD,
+    REVIVER_AHEAD_TEXT,
+    PopRule,
+)
+from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
+from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT
+from mqlab.protocol.pop_check_point import ACK_TAG, ACK_TIME_INTERVAL_MS, BATCH_ACK_TAG
+from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
+from mqlab.trace.record import Record
+
+LONE_ACKS = "acks without their check point"
+LONE_ACKS_TEXT = (
+    "A reviver does not pass acknowledgements whose check point it has dealt with already: they stay in front of it "
+    "until a later check point takes it past them (enableSkipLongAwaitingAck, which ends that, is off). It has read "
+    "each of them."
+)
+
+
+
+class RevivedInTime(PopRule):
+    """Nobody gets a message that another one of the group may still be at: it is invisible until its time is over.
+
+    A group that is reset begins anew, whoever is at what.
+    """
+
+    kinds = ("MessageRevived", "MessagePopped", "ReviveCheckPointRead", "ReviveAckRead")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {FORGOTTEN: FORGOTTEN_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT}
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._came_early: dict[tuple[str, str], None] = {}
+        """(broker, reviver) of those who have read a check point, or an acknowledgement, that was not due yet."""
+
+    def on_event(self, record: Record) -> None:
+        """Compare with the times of those who have it."""
+        if not self.case.is_live:
+            return
+        if record.kind in ("ReviveCheckPointRead", "ReviveAckRead"):
+            self._read(record)
+            return
+        at = f"{record.node} {record.topic} queue {record.queue_id} offset {record.queue_offset}"
+        now_ms = self.case.lab.world.nodes[record.node].now_ms()
+        if record.kind == "MessageRevived":
+            self.judged += 1
+            early_ms = record.pop_time + record.invisible_ms - now_ms
+            if early_ms > 0 and (record.node, record.task) in self._came_early:
+                self.excuse(WHEEL_AHEAD)
+            elif early_ms > 0:
+                self.found(record.row, f"the message at {at} is revived {early_ms} ms before its time is over")
+            return
+        queue = Queue(record.node, record.group, record.topic, record.queue_id)
+        *before, this = self.case.pops.handed[queue, record.queue_offset]
+        self.judged += len(before)
+        for handed in before:
+            if self.case.pops.is_before_a_reset(handed):
+                continue
+            is_out = handed.until_ms > now_ms and not handed.changed and handed.acked_us < 0
+            # In order an attempt that asks again gets the same messages.
+            if is_out and not this.in_order and handed.unique_key == this.unique_key:
+                if self.started_since(record.node, handed.popped_us):
+                    self.excuse(FORGOTTEN)
+                else:
+                    self.found(record.row, f"{record.group} gets the message at {at}, which somebody still has")
+
+    def _read(self, record: Record) -> None:
+        """Note who has read something before it was due: a reviver takes the newest that it has read for the time."""
+        if not any(broker == record.node for broker, _ in self.case.ledger.stores.taken_over):
+            return
+        queue = Queue(record.node, record.group, record.topic, record.queue_id)
+        times = [
+            self.case.pops.find(queue, offset, record.pop_time)
+            for offset in self.case.pops.named.get((queue, record.pop_time), {})
+        ]
+        ahead_ms = ACK_TIME_INTERVAL_MS if record.kind == "ReviveCheckPointRead" else 0
+        now_ms = self.case.lab.world.nodes[record.node].now_ms()
+        if any(handed is not None and handed.until_ms - ahead_ms > now_ms for handed in times):
+            self._came_early[record.node, record.task] = None
+
+
+class RevivedIsNamed(PopRule):
+    """What a reviver brings back, and what a pop hands out, is what a check point of its group names."""
+
+    kinds = ("MessageRevived", "MessagePopped")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {USED_TWICE: USED_TWICE_TEXT, TORN: TORN_TEXT, STALE: STALE_TEXT}
+
+    def on_event(self, record: Record) -> None:
+        """Look the message up in the check points of its pop."""
+        self.judged += 1
+        pops = self.case.pops
+        queue = Queue(record.node, record.group, record.topic, record.queue_id)
+        at = f"{queue} offset {record.queue_offset}"
+        handed = pops.find(queue, record.queue_offset, record.pop_time)
+        if (handed is None or not handed.in_order) and not self._is_named(record, queue):
+            self.found(record.row, f"no check point of {record.group} names the message at {at}")
+        if record.kind == "MessagePopped":
+            return
+        if not record.retry_topic.startswith(f"{RETRY_GROUP_TOPIC_PREFIX}{record.group}"):
+            self.found(record.row, f"{record.group} gets the message at {at} back in {record.retry_topic}")
+        if handed is not None and record.unique_key != handed.unique_key:
+            place = Place(record.node, record.topic, record.queue_id, record.queue_offset)
+            if place in self.case.ledger.stores.used_twice:
+                self.excuse(USED_TWICE)
+            elif "\0" in record.unique_key or not record.unique_key:
+                self.excuse(TORN)
+            elif self.case.is_stale(place) or self._has_moved(place, record.unique_key):
+                self.excuse(STALE)
+            else:
+                self.found(record.row, f"{record.group} popped {handed.unique_key} at {at}, and gets another one back")
+
+    def _has_moved(self, place: Place, unique_key: str) -> bool:
+        """Has the queue moved up after a loss of power, so that its entry at this place is that of a message behind?"""
+        ledger = self.case.ledger
+        if place.broker not in ledger.processes.power_lost_us or not self.case.is_live:
+            return False
+        store = self.case.broker(place.broker).store
+        queue = store.find_consume_queue(place.topic, place.queue_id)
+        unit = queue.get(place.queue_offset) if queue is not None else None
+        message = store.look_message_by_offset(unit.pos) if unit is not None else None
+        return (
+            message is not None
+            and (message.topic, message.queue_id, message.msg_id) == (place.topic, place.queue_id, unique_key)
+            and message.queue_offset > place.queue_offset
+        )
+
+    def _is_named(self, record: Record, queue: Queue) -> bool:
+        """Does a check point name it? Of one whose broker ended as it was stored nothing is told before it is read."""
+        pops, batch = self.case.pops, (queue, record.pop_time)
+        if record.queue_offset in pops.named.get(batch, {}):
+            return True
+        popped_us = (record.pop_time - self.case.lab.world.epoch_ms) * 1_000
+        return record.queue_offset in pops.read.get(batch, {}) and self.started_since(record.node, popped_us)
+
+
+class ReviversKeepUp(PopRule):
+    """In the end every reviver has dealt with all that lies in its queue.
+
+    A slave's reviver does nothing: it has its master's progress, as of the last minute.
+    """
+
+    kinds = ("TimerMessageDropped",)
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        LONE_ACKS: LONE_ACKS_TEXT, ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, FORGOTTEN: FORGOTTEN_TEXT,
+        GIVEN_UP: GIVEN_UP_TEXT, TORN: TORN_TEXT, STALE: STALE_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT,
+        REVIVER_AHEAD: REVIVER_AHEAD_TEXT,
+    }  # fmt: skip
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._given_up: dict[str, int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note when a broker's timer gave something up: it may have been a check point."""
+        self._given_up[record.node] = record.ts_us
+
+    def at_end(self) -> None:
+        """Look at what lies behind the offset of each reviver."""
+        for broker in self.case.lab.masters:
+            for at, behind in self.revive_queues(broker):
+                self.judged += max(1, len(behind))
+                reason = self.stands(broker, behind) if behind else ""
+                if reason:
+                    self.excuse(reason)
+                else:
+                    self._judge(behind, f"the reviver stands at {at}")
+
+    def _judge(self, behind: list[Place], text: str) -> None:
+        reasons: dict[str, None] = {}
+        never_read = self.never_read(behind)
+        for place in behind:
+            reason = self._reason(place, never_read)
+            if not reason:
+                self.found(None, f"{text}, and has not dealt with offset {place.queue_offset}")
+                return
+            reasons[reason] = None
+        for reason in reasons:
+            self.excuse(reason)
+
+    def _reason(self, place: Place, never_read: dict[Point, None]) -> str:
+        """Why a reviver need not get past what lies here: it has read that this is an acknowledgement, and its check
+        point is dealt with, or can never come.
+        """
+        found, pops = self.case.contents.found.get(place), self.case.pops
+        point = pops.acks_read.get((place.broker, place.queue_id, place.queue_offset))
+        if found is None or self.case.is_stale(place):
+            return STALE if self.case.is_stale(place) else ""
+        if self.is_never_read(place) or (point is not None and point in never_read):
+            return REVIVER_AHEAD
+        if found.tags not in (ACK_TAG, BATCH_ACK_TAG) or point is None:
+            return ""
+        if point in pops.settled:
+            return LONE_ACKS
+        popped_us = (point.pop_time - self.case.lab.world.epoch_ms) * 1_000
+        if self.lost_power_since(place.broker, popped_us):
+            return ACK_NOT_FLUSHED
+        if self.started_since(place.broker, popped_us):
+            return FORGOTTEN
+        return GIVEN_UP if self._given_up.get(place.broker, -1) > popped_us else ""
