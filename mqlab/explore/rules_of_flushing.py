@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.explore.fault_plan import flushes_before_the_answer
 from mqlab.explore.places import Place
@@ -17,8 +17,14 @@ from mqlab.protocol.topics import is_dlq_topic, is_retry_topic
 from mqlab.store.dispatch_request import read_request
 from mqlab.trace.record import Record
 
+if TYPE_CHECKING:
+    from mqlab.store import ReadableStore
+    from mqlab.store.consume_queue import CqUnit
+
 MOST_ANSWERS = 64
 FAR_AWAY_MS = 1 << 45
+SECOND_MS = 1_000
+"""The index keeps the seconds since the first key of its file: a time between two of them is taken for the earlier."""
 CHECKPOINT_SPARE_MS = 3_000
 PAGE_BYTES = 4_096
 MANY_PAGES = 12
@@ -138,7 +144,7 @@ class RecoveredIsWhole(Rule):
 
 
 class EveryKeyIsFound(Rule):
-    """In the end every message that has a key is found by it."""
+    """In the end every message that has a key is found by it, also within the second in which it was stored."""
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT, UNFLUSHED: UNFLUSHED_TEXT}
 
@@ -162,8 +168,23 @@ class EveryKeyIsFound(Rule):
                 continue
             for key in keys:
                 answer = store.query_message(place.topic, key, MOST_ANSWERS, 0, FAR_AWAY_MS)
-                if all(record[PHYSICAL_OFFSET_OFFSET : PHYSICAL_OFFSET_OFFSET + 8] != at for record in answer.messages):
+                if not _has(answer.messages, at):
                     self.found(None, f"asked for {key!r} of {place.topic}, {place.broker} does not find {place}")
+                elif unit is not None:
+                    self._ask_for_its_time(store, place, key, unit)
+
+    def _ask_for_its_time(self, store: ReadableStore, place: Place, key: str, unit: CqUnit) -> None:
+        """Ask for the second in which a message was stored, and for all that was stored after it."""
+        stored_ms, at = store.commit_log.store_time(unit.pos, unit.size), unit.pos.to_bytes(8, "big")
+        if not _has(store.query_message(place.topic, key, MOST_ANSWERS, stored_ms - SECOND_MS, stored_ms).messages, at):
+            self.found(None, f"asked for {key!r} of {place.topic} at {stored_ms}, {place.broker} does not find {place}")
+        if _has(store.query_message(place.topic, key, MOST_ANSWERS, stored_ms + 1, FAR_AWAY_MS).messages, at):
+            self.found(None, f"asked for {key!r} of {place.topic} behind {stored_ms}, {place.broker} finds {place}")
+
+
+def _has(records: list[bytes], at: bytes) -> bool:
+    """Is there a record of this commit-log offset?"""
+    return any(record[PHYSICAL_OFFSET_OFFSET : PHYSICAL_OFFSET_OFFSET + 8] == at for record in records)
 
 
 class PowerCutsBite(Rule):

@@ -20,6 +20,7 @@ from mqlab.explore.rules_of_delivery import (
     OnlySubscribedIsDelivered,
     StoredIsDelivered,
 )
+from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
 from mqlab.explore.rules_of_flow_control import ThresholdsHold
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, PowerCutsBite, RecoveredIsWhole, SafeIsFlushed
 from mqlab.explore.rules_of_leftovers import NothingIsLeftOver
@@ -88,6 +89,9 @@ RULES: tuple[type[Rule], ...] = (
     EverythingSettles,
     SafeIsFlushed,
     RecoveredIsWhole,
+    EachHasAnEntry,
+    QueuesBeginRight,
+    TimesAreFound,
     EveryKeyIsFound,
     PowerCutsBite,
     OffsetsOnlyGrow,
