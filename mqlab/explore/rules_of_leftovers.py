@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from mqlab.sim.life import Life
 
 GHOST = "a ghost member"
+GHOST_TEXT = (
+    "A heartbeat that its broker still processes when the connection closes, or when the scan for silent clients has "
+    "just dropped its sender, makes that client a member again, over a connection that will not close a second time. "
+    "Only the scan finds it, 120 to 130 s later; until then nobody consumes its share."
+)
 CONSUMING_TASKS = ("consume in order",)
 """The tasks of a 5.x consumer that give messages to a listener and settle them."""
 
@@ -32,13 +37,7 @@ class NothingIsLeftOver(Rule):
     """In the end nothing is left over: calls and pulls beyond their time, permits, threads, members that are gone."""
 
     kinds = ("NodeCrashed", "PowerLost", "ConnectionClosed", "ConnectionBroken", "ClientRegistered")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {
-        GHOST: (
-            "A heartbeat that its broker still processes when the connection closes, or when the scan for silent "
-            "clients has just dropped its sender, makes that client a member again, over a connection that will not "
-            "close a second time. Only the scan finds it, 120 to 130 s later; until then nobody consumes its share."
-        )
-    }
+    EXCEPTIONS: ClassVar[dict[str, str]] = {GHOST: GHOST_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)

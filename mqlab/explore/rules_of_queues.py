@@ -1,16 +1,23 @@
-"""The rule of queues: what was given up is left alone."""
+"""Rules of queues: each has one owner, and what was given up is left alone."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import ClassVar
 
-from mqlab.explore.readers import push_consumer_of
+from mqlab.client import DefaultMQPushConsumer, MessageModel
+from mqlab.explore.readers import consumers_of, is_running, push_consumer_of
 from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rules_of_leftovers import GHOST, GHOST_TEXT
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
 from mqlab.trace.record import Record
 
 LATE_PULL = "a pull that was being prepared"
+ROUND_US = 30_000_000
+"""A round of rebalancing comes every 20 s, and asks brokers that may need a while."""
+LOCKS_US = 100_000_000
+"""The lock of a queue that nobody gave back is 60 s old by then, and the next round over."""
 
 
 class DroppedIsLeftAlone(Rule):
@@ -92,6 +99,75 @@ class DroppedIsLeftAlone(Rule):
         if popped and (MessageQueue(topic, broker, -1) in popped or MessageQueue(topic, broker, queue_id) in popped):
             return True
         return MessageQueue(retry_topic(record.group), broker, queue_id) in held
+
+
+class EachQueueHasAnOwner(Rule):
+    """In the end each queue that the members of a group share belongs to one of them, and to no other.
+
+    They share it anew at the next round, each 20 s, when the group or the route has changed; in order the lock of who
+    had it before may be 60 s old by then.
+    """
+
+    kinds = (
+        "ClientRegistered", "ClientUnregistered", "ClientExpired", "SubscriptionChanged", "RouteUpdated",
+        "ClientStarted", "ClientStopped", "NodeStarted", "SubscriptionGroupDeleted",
+    )  # fmt: skip
+    EXCEPTIONS: ClassVar[dict[str, str]] = {GHOST: GHOST_TEXT}
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._changed_us = 0
+
+    def on_event(self, record: Record) -> None:
+        """Note when anything changed that a share depends on."""
+        self._changed_us = record.ts_us
+
+    def at_end(self) -> None:
+        """Compare the queues of all members of each group with those that there are."""
+        now_us, over_us = self.case.lab.world.now_us, self.case.fault_times.over_since_us()
+        if over_us is None:
+            return
+        same_us = now_us - max(over_us, self._changed_us)
+        groups: dict[str, list[DefaultMQPushConsumer]] = {}
+        for process, client, member in consumers_of(self.case.lab):
+            if isinstance(client, DefaultMQPushConsumer) and is_running(self.case.lab, process, member):
+                groups.setdefault(member.group_name, []).append(client)
+        for group, members in groups.items():
+            first = members[0].impl
+            most_us = LOCKS_US if first.consume_orderly else ROUND_US
+            if first.message_model is MessageModel.CLUSTERING and same_us > most_us:
+                for topic in first.rebalance_impl.subscription_inner:
+                    self._look(group, topic, members)
+
+    def _look(self, group: str, topic: str, members: list[DefaultMQPushConsumer]) -> None:
+        if any(member.impl.pop_process_queue_table for member in members):
+            return
+        tables = [member.impl.rebalance_impl.topic_subscribe_info_table for member in members]
+        shared = {queue for table in tables for queue in table.get(topic, ())}
+        owned = Counter(
+            queue
+            for member in members
+            for queue, held in member.impl.rebalance_impl.process_queue_table.items()
+            if queue.topic == topic and not held.dropped
+        )
+        for queue in sorted(shared | set(owned)):
+            self.judged += 1
+            if owned[queue] == (queue in shared):
+                continue
+            if self._has_ghost(group, members):
+                self.excuse(GHOST)
+            else:
+                self.found(None, f"{owned[queue]} members of {group} have {queue}, which {len(members)} share")
+
+    def _has_ghost(self, group: str, members: list[DefaultMQPushConsumer]) -> bool:
+        """Does a broker take somebody for a member who runs no more?"""
+        running = {member.impl.instance.client_id for member in members}
+        tables = [broker.running().consumer_manager.consumer_table.get(group) for broker in self.case.lab.brokers]
+        return any(
+            info.client_id not in running
+            for table in tables
+            for info in (table.channel_info_table.values() if table is not None else ())
+        )
 
 
 def _queue(record: Record) -> tuple[str, str, str, str, int]:

@@ -33,7 +33,7 @@ from mqlab.explore.rules_of_offsets import (
 )
 from mqlab.explore.rules_of_order import InOrder, LockedIsConsumed, OneOwner
 from mqlab.explore.rules_of_pop import AckedStaysAway, NothingUnackedIsLost, OrderedPopsWait
-from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
+from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner
 from mqlab.explore.rules_of_replication import (
     CopiesAreTheSame,
     ReadersComeHome,
@@ -44,6 +44,7 @@ from mqlab.explore.rules_of_replication import (
 )
 from mqlab.explore.rules_of_replies import RequestsEnd
 from mqlab.explore.rules_of_reviving import RevivedInTime, RevivedIsNamed, ReviversKeepUp
+from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreTrue
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn
@@ -79,6 +80,7 @@ RULES: tuple[type[Rule], ...] = (
     ReadersComeHome,
     ThresholdsHold,
     DroppedIsLeftAlone,
+    EachQueueHasAnOwner,
     CommittedIsConsumed,
     StoredIsDelivered,
     OnlySubscribedIsDelivered,
@@ -118,6 +120,8 @@ RULES: tuple[type[Rule], ...] = (
     OrderedPopsWait,
     SignsOfLifeGoOn,
     RoutesForgetTheDead,
+    RoutesAreTrue,
+    RoutesAreFollowed,
     FramesArrive,
     CallsEnd,
     ProcessorsAnswer,
