@@ -63,14 +63,15 @@ def why_never_given(case: Case, reader: Reader, place: Place) -> str:
 
 
 class CommittedIsConsumed(Rule):
-    """A committed offset never passes a message that no listener has consumed or given back.
+    """An offset never passes a message that no listener has consumed or given back, neither a committed one nor what a
+    consumer notes when its listener has ended.
 
     Giving back counts as consumed: the copy in the retry topic or among the dead letters goes on from there. In
     broadcasting nothing is given back, and every end of a listener counts. A group that does not want a topic from its
     beginning is judged from where it began, and after a reset or a seek from where that lets it go on.
     """
 
-    kinds = ("OffsetCommitted", "OffsetPersisted")
+    kinds = ("OffsetCommitted", "OffsetPersisted", "OffsetUpdated")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         USED_TWICE: USED_TWICE_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, SKIPPED: SKIPPED_TEXT,
         TORN: TORN_TEXT, OTHER_UNIT: OTHER_UNIT_TEXT,
@@ -87,9 +88,9 @@ class CommittedIsConsumed(Rule):
         """Look at what a new offset passes."""
         if record.kind == "OffsetCommitted":
             self._committed(record, record.group, self.case.ledger.names.original_of(record.node))
-        else:
+        elif record.kind == "OffsetPersisted" or record.task.startswith("ConsumeMessageThread"):
             name = self.case.ledger.names.reader_of(record.group, record.node)
-            if name != record.group:
+            if name != record.group or record.kind == "OffsetUpdated":
                 self._committed(record, name, self.case.ledger.names.broker_of(record.broker_name))
 
     def _committed(self, record: Record, reader_name: str, broker: str) -> None:

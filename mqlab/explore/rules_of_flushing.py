@@ -14,6 +14,7 @@ from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.protocol.errors import RecordError
 from mqlab.protocol.record import PHYSICAL_OFFSET_OFFSET
 from mqlab.protocol.topics import is_dlq_topic, is_retry_topic
+from mqlab.sim.memory_file import MemoryFile
 from mqlab.store.dispatch_request import read_request
 from mqlab.trace.record import Record
 
@@ -52,7 +53,7 @@ class SafeIsFlushed(Rule):
         if not self.case.is_live or not broker.is_up() or not flushes_before_the_answer(broker):
             return
         self.judged += 1
-        flushed = broker.store.commit_log.mapped_file_queue.flushed_where
+        flushed = _safe_up_to(broker.store)
         if record.kind == "MessageDispatched":
             if record.commit_log_offset >= flushed:
                 self.found(record.row, f"a message behind {flushed}, up to where the log is flushed, can be pulled")
@@ -180,6 +181,15 @@ class EveryKeyIsFound(Rule):
             self.found(None, f"asked for {key!r} of {place.topic} at {stored_ms}, {place.broker} does not find {place}")
         if _has(store.query_message(place.topic, key, MOST_ANSWERS, stored_ms + 1, FAR_AWAY_MS).messages, at):
             self.found(None, f"asked for {key!r} of {place.topic} behind {stored_ms}, {place.broker} finds {place}")
+
+
+def _safe_up_to(store: ReadableStore) -> int:
+    """Up to where the log is on the disk, as its files know that themselves."""
+    for file in store.commit_log.mapped_file_queue.mapped_files:
+        inner = file.file
+        if isinstance(inner, MemoryFile) and inner.appended_from < file.wrote_position:
+            return file.file_from_offset + inner.appended_from
+    return store.commit_log.max_offset
 
 
 def _has(records: list[bytes], at: bytes) -> bool:

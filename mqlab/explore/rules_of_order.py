@@ -11,6 +11,7 @@ from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import OTHER_UNIT, OTHER_UNIT_TEXT, SKIPPED, SKIPPED_TEXT
 from mqlab.explore.rules_of_offsets import READ_NO_MORE, READ_NO_MORE_TEXT, UNSUBSCRIBED
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
 from mqlab.trace.record import Record
@@ -39,6 +40,8 @@ AT_WORK_TEXT = (
 TAKEN_ANEW = (SET_ANEW, "its offset was illegal: taken anew")
 """The reasons of a queue that is dropped so."""
 
+TRUSTED_FOR_US = 31_000_000
+"""An owner trusts its lock for 30 s after the answer (rocketmq.client.rebalance.lockMaxLiveTime)."""
 TRUSTED_US = 60_000_000
 """30 s in which an owner trusts its lock, and as much for calls of listeners that began in them."""
 
@@ -191,7 +194,7 @@ class LockedIsConsumed(Rule):
 
     kinds = (
         "ConsumeStarted", "ConsumeFinished", "QueueDropped", "QueueLocked", "QueueUnlocked", "QueueAllocated",
-        "NodeCrashed", "PowerLost",
+        "NodeCrashed", "PowerLost", "RequestReceived",
     )  # fmt: skip
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         TAKEN_AT_THE_END: TAKEN_AT_THE_END_TEXT, NO_ADDRESS: NO_ADDRESS_TEXT, READ_NO_MORE: READ_NO_MORE_TEXT,
@@ -208,10 +211,17 @@ class LockedIsConsumed(Rule):
         self._unlocked_us: dict[tuple[QueueKey, str], int] = {}
         self._at_work: dict[tuple[QueueKey, str], None] = {}
         """The queues that a listener is at, with its process."""
+        self._asked_us: dict[tuple[str, str], int] = {}
+        """(broker, client's process) -> when the client last asked for locks."""
 
     def on_event(self, record: Record) -> None:
         """Note who holds which lock, and judge the calls of listeners."""
-        if record.kind == "ConsumeStarted":
+        if record.kind == "RequestReceived":
+            if record.request_code == RequestCode.LOCK_BATCH_MQ:
+                client = self.case.lab.world.network.node_at(record.remote)
+                if client is not None:
+                    self._asked_us[record.node, client.name] = record.ts_us
+        elif record.kind == "ConsumeStarted":
             self._called(record)
             self._at_work[self._queue(record), record.node] = None
         elif record.kind == "ConsumeFinished":
@@ -279,9 +289,19 @@ class LockedIsConsumed(Rule):
             held = table.get(MessageQueue(topic, record.broker_name, record.queue_id))
             if held is not None and held.locked and not held.is_lock_expired:
                 self._compare(record, topic, consumer.impl.instance.client_id)
+                self._is_trusted(record)
                 return
         at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
         self.found(record.row, f"{record.node} calls its listener for {at}, whose lock it does not hold")
+
+    def _is_trusted(self, record: Record) -> None:
+        """Whatever a consumer believes: nobody trusts a lock for longer than 30 s after asking for it."""
+        broker = self.case.ledger.names.broker_of(record.broker_name)
+        asked_us = self._asked_us.get((broker, record.node), record.ts_us)
+        if record.ts_us - asked_us > TRUSTED_FOR_US and self.case.fault_times.none_between(asked_us, record.ts_us):
+            at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
+            ago_ms = (record.ts_us - asked_us) // 1_000
+            self.found(record.row, f"{record.node} calls its listener for {at}, and asked for locks {ago_ms} ms ago")
 
     def _compare(self, record: Record, topic: str, client_id: str) -> None:
         """What a consumer believes is what the broker knows, unless that was started again or hung a while ago."""

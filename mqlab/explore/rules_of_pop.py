@@ -90,6 +90,8 @@ NOBODY_POPS_TEXT = (
     "What a group has not done waits for somebody who pops. When nobody has asked for the group for two minutes, it "
     "stays where it is."
 )
+SOON_US = 5_000_000
+"""Whoever asks a broker has its answer within this time, or does without."""
 REVIVE_SLACK_MS = 60_000
 """So long after its invisible time a message must have come again: the reviver reads in rounds, with rests."""
 NOBODY_POPS_US = 120_000_000
@@ -410,3 +412,31 @@ class OrderedPopsWait(PopRule):
             return False
         another = self._attempt_of.get((queue, offset)) != self._attempts.get((record.node, record.remote), "")
         return offset < record.queue_offset or (offset == record.queue_offset and another)
+
+
+class HandlesAreTheNewest(PopRule):
+    """Whoever has got another invisible time for a message says so from then on: its old handle is not used again.
+
+    A proxy renews the handle that it was given last, and acknowledges with that one.
+    """
+
+    kinds = ("InvisibleTimeChanged", "AckReceived")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._changed_us: dict[tuple[Queue, int, int], int] = {}
+        """(queue, offset, pop time) of the handles that were replaced -> when that was."""
+
+    def on_event(self, record: Record) -> None:
+        """Look whether the handle was replaced before."""
+        queue = Queue(record.node, record.group, record.topic, record.queue_id)
+        handle = (queue, record.queue_offset, record.pop_time)
+        self.judged += 1
+        since_us = self._changed_us.get(handle)
+        # An answer that was lost leaves who asked with the handle of before.
+        if since_us is not None and self.case.fault_times.none_between(since_us - SOON_US, record.ts_us):
+            at = f"{queue} offset {record.queue_offset}"
+            ago_ms = (record.ts_us - since_us) // 1_000
+            self.found(record.row, f"{record.group} uses a handle of {at} that was replaced {ago_ms} ms ago")
+        if record.kind == "InvisibleTimeChanged" and record.new_pop_time != record.pop_time:
+            self._changed_us.setdefault(handle, record.ts_us)

@@ -222,6 +222,10 @@ class SlavesFollow(Rule):
             if offset < least:
                 at = f"{topic} queue {queue_id}"
                 self.found(None, f"{group} was at {least} in {at} a minute ago, and is at {offset} for {slave.name}")
+            most = max(offset for _, offset in commits)
+            if offset > most:
+                at = f"{topic} queue {queue_id}"
+                self.found(None, f"{group} has come to {most} in {at}, and is at {offset} for {slave.name}")
 
 
 class SlavesOnlyGive(Rule):

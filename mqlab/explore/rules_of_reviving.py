@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.explore.places import Place
 from mqlab.explore.pop_ledger import Point, Queue
@@ -13,6 +13,7 @@ from mqlab.explore.rules_of_pop import (
     ACK_NOT_FLUSHED_TEXT,
     FORGOTTEN,
     FORGOTTEN_TEXT,
+    REVIVE_SLACK_MS,
     REVIVER_AHEAD,
     REVIVER_AHEAD_TEXT,
     PopRule,
@@ -23,6 +24,9 @@ from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEA
 from mqlab.protocol.pop_check_point import ACK_TAG, ACK_TIME_INTERVAL_MS, BATCH_ACK_TAG
 from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
 from mqlab.trace.record import Record
+
+if TYPE_CHECKING:
+    from mqlab.lab.processes import BrokerProcess
 
 LONE_ACKS = "acks without their check point"
 LONE_ACKS_TEXT = (
@@ -171,6 +175,7 @@ class ReviversKeepUp(PopRule):
     def at_end(self) -> None:
         """Look at what lies behind the offset of each reviver."""
         for broker in self.case.lab.masters:
+            self._look_at_records(broker)
             for at, behind in self.revive_queues(broker):
                 self.judged += max(1, len(behind))
                 reason = self.stands(broker, behind) if behind else ""
@@ -178,6 +183,20 @@ class ReviversKeepUp(PopRule):
                     self.excuse(reason)
                 else:
                     self._judge(behind, f"the reviver stands at {at}")
+
+    def _look_at_records(self, broker: BrokerProcess) -> None:
+        """Look for what the key-value engine should have brought back a while ago."""
+        made = broker.running().made_pop if broker.is_up() else None
+        service = made.pop_consumer_service if made is not None else None
+        if service is None:
+            return
+        due_ms = broker.node.now_ms() - REVIVE_SLACK_MS
+        left = service.records.store.scan_expired_records(0, due_ms, 1)
+        self.judged += 1
+        for record in left:
+            at = f"{broker.name} {record.topic} queue {record.queue_id} offset {record.offset}"
+            late_ms = broker.node.now_ms() - record.visibility_timeout
+            self.found(None, f"the message of {record.group} at {at} is {late_ms} ms due, and its record still there")
 
     def _judge(self, behind: list[Place], text: str) -> None:
         reasons: dict[str, None] = {}

@@ -9,7 +9,7 @@ from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_replication import SHORTER, SHORTER_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, is_torn
-from mqlab.protocol.topics import REPLY_TOPIC_POSTFIX, is_system_topic
+from mqlab.protocol.topics import REPLY_TOPIC_POSTFIX, is_retry_topic, is_system_topic
 from mqlab.trace.bus import Row
 from mqlab.trace.record import FIRST_FIELD, Record
 
@@ -216,9 +216,12 @@ class AcknowledgedIsReadable(Rule):
 
 
 class NothingUnsentIsDelivered(Rule):
-    """No listener is given a message that no producer sent and no broker stored, or one with another body."""
+    """No listener is given a message that no producer sent and no broker stored, or one with another body.
 
-    kinds = ("ConsumeStarted", "MessageStored", "MessagePopped")
+    It sees the topic to which the message was sent, also when it comes from a retry topic.
+    """
+
+    kinds = ("ConsumeStarted", "MessageStored", "MessagePopped", "SendAttempted")
     EXCEPTIONS: ClassVar[dict[str, str]] = {TORN: TORN_TEXT, STALE: STALE_TEXT}
 
     def __init__(self, case: Case) -> None:
@@ -226,11 +229,16 @@ class NothingUnsentIsDelivered(Rule):
         self._stored: dict[str, None] = {}
         self._through_stale: dict[str, None] = {}
         """The keys of what was popped through an entry which a loss of power has left in its queue."""
+        self._sent_to: dict[str, str] = {}
+        """Message id -> the topic of its first attempt."""
 
     def on_event(self, record: Record) -> None:
         """Look whether the message was sent and stored before."""
         if record.kind == "MessageStored":
             self._stored[record.unique_key] = None
+        elif record.kind == "SendAttempted":
+            for msg_id in record.msg_id.split(","):
+                self._sent_to.setdefault(msg_id, record.topic)
         elif record.kind == "MessagePopped":
             place = Place(record.node, record.topic, record.queue_id, record.queue_offset)
             if (
@@ -252,6 +260,8 @@ class NothingUnsentIsDelivered(Rule):
             self.found(record.row, f"message {record.msg_id} was given to a listener, and nobody sent it")
         elif record.msg_id not in self._stored:
             self.found(record.row, f"message {record.msg_id} was given to a listener, and no broker had stored it")
+        elif record.topic != (sent_to := self._sent_to[record.msg_id]) and not is_retry_topic(sent_to):
+            self.found(record.row, f"message {record.msg_id} was sent to {sent_to}, and is one of {record.topic}")
 
     def _is_torn(self, record: Record) -> bool:
         """Has a loss of power taken the id of what a listener is given? Then zeros are in it, or it has none in its

@@ -14,6 +14,7 @@ from mqlab.errors import LearnerError, MqlabError
 from mqlab.explore.fault_plan import Plan, draw_plan, faults_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_calls import CallsEnd, FramesArrive, ProcessorsAnswer, SendsEnd
+from mqlab.explore.rules_of_commits import CommitsAreAsked, ResetsAreFollowed
 from mqlab.explore.rules_of_delivery import (
     CommittedIsConsumed,
     GivenBackComesAgain,
@@ -32,7 +33,7 @@ from mqlab.explore.rules_of_offsets import (
     ProgressIsKept,
 )
 from mqlab.explore.rules_of_order import InOrder, LockedIsConsumed, OneOwner
-from mqlab.explore.rules_of_pop import AckedStaysAway, NothingUnackedIsLost, OrderedPopsWait
+from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, NothingUnackedIsLost, OrderedPopsWait
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner
 from mqlab.explore.rules_of_replication import (
     CopiesAreTheSame,
@@ -101,6 +102,8 @@ RULES: tuple[type[Rule], ...] = (
     CorrectedOffsetsFit,
     GivenUpIsWritten,
     ProgressIsKept,
+    CommitsAreAsked,
+    ResetsAreFollowed,
     HoldsEnd,
     RetriesComeInTime,
     TimersComeInTime,
@@ -118,6 +121,7 @@ RULES: tuple[type[Rule], ...] = (
     RevivedIsNamed,
     ReviversKeepUp,
     OrderedPopsWait,
+    HandlesAreTheNewest,
     SignsOfLifeGoOn,
     RoutesForgetTheDead,
     RoutesAreTrue,

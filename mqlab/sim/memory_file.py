@@ -214,6 +214,11 @@ class MemoryFile:
         appended = range(self._run_start // PAGE_BYTES, (self._end + PAGE_BYTES - 1) // PAGE_BYTES)
         return sorted({*self._old, *(appended if self._end > self._run_start else ())})
 
+    @property
+    def appended_from(self) -> int:
+        """From where on bytes were appended since the last flush, which a power loss could take."""
+        return self._run_start
+
     def flush(self) -> None:
         """Make all that was written safe from a power loss (MappedByteBuffer.force)."""
         if self._old or self._run_start != self._end:

@@ -11,7 +11,7 @@ from mqlab.explore.places import Kept, Place
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import is_retry_topic, retry_topic
 from mqlab.trace.bus import Row
-from mqlab.trace.record import FIRST_FIELD, NODE
+from mqlab.trace.record import FIRST_FIELD, NODE, TS_US
 
 if TYPE_CHECKING:
     from mqlab.explore.ledger.names import Names
@@ -53,6 +53,8 @@ class ConsumptionBook:
         reader got a message of another queue, up to the offset of that one, behind which the reader went on.
         """
         self.delivered: dict[Delivery, int] = {}
+        self._delivered_us: dict[Delivery, int] = {}
+        """When each was delivered last."""
         self._untried: set[Delivery] = set()
         """The deliveries of messages that were not given back before: they come from the topic, not from a retry topic.
         """
@@ -114,6 +116,11 @@ class ConsumptionBook:
         """Was a listener of this reader called with the message at this place?"""
         return self._at(self.delivered, reader, place, kept)
 
+    def is_delivered_since(self, reader: str, place: Place, kept: Kept, since_us: int) -> bool:
+        """Was a listener of this reader called with the message at this place at that time or later?"""
+        delivery = (reader, place.broker, place.queue_id, place.queue_offset, kept.unique_key)
+        return self._delivered_us.get(delivery, -1) >= since_us
+
     def is_delivered_untried(self, reader: str, place: Place, kept: Kept) -> bool:
         """Was it called with the message at this place of the topic itself?
 
@@ -151,6 +158,7 @@ class ConsumptionBook:
             batch = self._batches[row[NODE], delivery] = self._behind_the_first(delivery, group, topic, count, tries)
         for one in (delivery, *batch):
             self.delivered[one] = max(tries, self.delivered.get(one, 0))
+            self._delivered_us[one] = row[TS_US]
             self._tries_of[(row[NODE], *one[1:])] = tries
             if not tries:
                 self._untried.add(one)
@@ -306,3 +314,4 @@ class ConsumptionBook:
                 delivery = (reader, broker, queue_id, offset, kept.unique_key)
                 self._untried.add(delivery)
                 self.delivered[delivery] = self.done[delivery] = 0
+                self._delivered_us[delivery] = row[TS_US]
