@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
+from mqlab.explore.ledger.consumption import SET_ANEW
 from mqlab.explore.places import Kept, Place
 from mqlab.explore.pop_ledger import Queue
 from mqlab.explore.readers import Reader, progress, readers_of
@@ -18,6 +19,8 @@ from mqlab.explore.rules_of_delivery import (
     USED_TWICE_TEXT,
     why_never_given,
 )
+from mqlab.explore.rules_of_offsets import RESETS
+from mqlab.explore.rules_of_order import TAKEN_ANEW
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT
@@ -69,13 +72,13 @@ class _Reset(NamedTuple):
 class ResetsAreFollowed(Rule):
     """Behind an offset to which a group was set back, all that it wants is delivered to it again.
 
-    What counts is the last reset of a queue, once the group was told of it: by the answer to a pull, or to a pop. It is
-    told once: a consumer that ends, or loses the queue, before it has taken the offset over takes it with it.
+    What counts is the last reset of a queue, once the group was told of it: by the answer to a pull, or to a pop, or by
+    its broker. It is told once: a consumer that ends, or loses the queue, before it has taken the offset over takes it with it.
     """
 
     kinds = (
         "OffsetReset", "PullAnswered", "OffsetCommitted", "QueueDropped", "QueueSought", "BrokerStarted",
-        "SubscriptionGroupDeleted", "ClientStopped", "QueueAllocated",
+        "SubscriptionGroupDeleted", "ClientStopped",
     )  # fmt: skip
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         USED_TWICE: USED_TWICE_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, SKIPPED: SKIPPED_TEXT,
@@ -97,12 +100,15 @@ class ResetsAreFollowed(Rule):
                     del table[key]
         elif record.kind == "ClientStopped":
             self._lost([key for key in self._told if key[0] == record.group], record.ts_us)
-        elif record.kind in ("QueueDropped", "QueueSought", "QueueAllocated"):
+        elif record.kind in ("QueueDropped", "QueueSought"):
             broker = self.case.ledger.names.broker_of(record.broker_name)
             key = (record.group, broker, record.topic, record.queue_id)
             if record.kind == "QueueSought":
                 self._told.pop(key, None)
-            elif record.kind == "QueueAllocated" or not record.reason.startswith("its offset was"):
+            elif record.reason == SET_ANEW:
+                moved_to = self.case.ledger.consumption.moved_to(record.group, Place(broker, *key[2:], 0))
+                self._told[key] = _Reset(moved_to, record.ts_us)
+            elif record.reason not in TAKEN_ANEW:
                 self._lost([key], record.ts_us)
         else:
             self._at_broker(record, (record.group, record.node, record.topic, record.queue_id))
@@ -112,7 +118,7 @@ class ResetsAreFollowed(Rule):
             self._told.pop(key, None)
             self._waits[key] = record.queue_offset
         elif key in self._waits and (
-            record.origin == "pop reset" if record.kind == "OffsetCommitted" else record.status == "OFFSET_RESET"
+            record.origin in RESETS if record.kind == "OffsetCommitted" else record.status == "OFFSET_RESET"
         ):
             self._told[key] = _Reset(self._waits.pop(key), record.ts_us)
 

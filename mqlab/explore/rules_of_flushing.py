@@ -33,37 +33,53 @@ MANY_PAGES = 12
 
 
 class SafeIsFlushed(Rule):
-    """A broker that flushes first neither answers PUT_OK nor shows a message before the disk has it."""
+    """A broker that flushes first neither answers PUT_OK nor shows a message before the disk has it.
 
-    kinds = ("MessageStored", "MessageSendAnswered", "MessageDispatched")
+    What a process before it has stored it takes for flushed.
+    """
+
+    kinds = ("MessageStored", "MessageSendAnswered", "MessageDispatched", "NodeStarted")
     EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._end_of: dict[tuple[str, str, int], int] = {}
-        """(broker, unique key, queue offset) -> the end of the record; a producer may have sent a message twice."""
+        self._at: dict[tuple[str, str, int], int] = {}
+        """(broker, unique key, queue offset) -> where the record begins; a producer may have sent a message twice."""
+        self._sizes: dict[tuple[str, int], int] = {}
+        """(broker, commit-log offset) -> the bytes of a record that its present process has stored there."""
 
     def on_event(self, record: Record) -> None:
         """Compare the end of the record with what is flushed at this moment."""
         if record.kind == "MessageStored":
-            copy = record.node, record.unique_key, record.queue_offset
-            self._end_of[copy] = record.commit_log_offset + record.store_size
+            self._at[record.node, record.unique_key, record.queue_offset] = record.commit_log_offset
+            self._sizes[record.node, record.commit_log_offset] = record.store_size
+            return
+        if record.kind == "NodeStarted":
+            self._sizes = {at: size for at, size in self._sizes.items() if at[0] != record.target}
             return
         broker = self.case.broker(record.node)
         if not self.case.is_live or not broker.is_up() or not flushes_before_the_answer(broker):
             return
         self.judged += 1
-        flushed = _safe_up_to(broker.store)
         if record.kind == "MessageDispatched":
-            if record.commit_log_offset >= flushed:
-                self.found(record.row, f"a message behind {flushed}, up to where the log is flushed, can be pulled")
+            if not self._is_safe(broker.store, record.node, record.commit_log_offset):
+                self.found(record.row, f"the message at {record.commit_log_offset} can be pulled, and is not flushed")
             return
-        end = self._end_of.get((record.node, record.unique_key, record.queue_offset), 0)
-        if record.status == "PUT_OK" and end > flushed:
+        at = self._at.get((record.node, record.unique_key, record.queue_offset), -1)
+        if record.status == "PUT_OK" and not self._is_safe(broker.store, record.node, at):
             if is_retry_topic(record.topic) or is_dlq_topic(record.topic):
                 self.excuse(NOT_WAITED_FOR)
                 return
-            self.found(record.row, f"message {record.unique_key} is called safe, the log is flushed up to {flushed}")
+            self.found(record.row, f"message {record.unique_key} is called safe, and is not on the disk")
+
+    def _is_safe(self, store: ReadableStore, broker: str, at: int) -> bool:
+        """Is the record at this place on the disk, as the file itself knows it?"""
+        file = store.commit_log.mapped_file_queue.find(at)
+        inner = file.file if file is not None else None
+        if file is None or not isinstance(inner, MemoryFile):
+            return True
+        end = at + self._sizes.get((broker, at), 0) - file.file_from_offset
+        return (broker, at) not in self._sizes or inner.appended_from >= end
 
 
 class RecoveredIsWhole(Rule):
@@ -181,15 +197,6 @@ class EveryKeyIsFound(Rule):
             self.found(None, f"asked for {key!r} of {place.topic} at {stored_ms}, {place.broker} does not find {place}")
         if _has(store.query_message(place.topic, key, MOST_ANSWERS, stored_ms + 1, FAR_AWAY_MS).messages, at):
             self.found(None, f"asked for {key!r} of {place.topic} behind {stored_ms}, {place.broker} finds {place}")
-
-
-def _safe_up_to(store: ReadableStore) -> int:
-    """Up to where the log is on the disk, as its files know that themselves."""
-    for file in store.commit_log.mapped_file_queue.mapped_files:
-        inner = file.file
-        if isinstance(inner, MemoryFile) and inner.appended_from < file.wrote_position:
-            return file.file_from_offset + inner.appended_from
-    return store.commit_log.max_offset
 
 
 def _has(records: list[bytes], at: bytes) -> bool:

@@ -20,6 +20,7 @@ from mqlab.explore.stopped_timer import TORN, TORN_TEXT
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.topics import (
     CID_SYS_RMQ_TRANS,
+    RMQ_SYS_TRANS_CHECK_MAX_TIME_TOPIC,
     RMQ_SYS_TRANS_HALF_TOPIC,
     RMQ_SYS_TRANS_OP_HALF_TOPIC,
     is_system_topic,
@@ -294,6 +295,61 @@ class QuestionsAreCounted(Rule):
             if before is not None and record.check_times != before + 1:
                 self.found(record.row, f"copy {record.check_times} of {record.unique_key} is made of copy {before}")
             self._times[record.node, record.new_half_offset] = record.check_times
+
+
+class QuestionsStop(Rule):
+    """A half message is asked about as often as transactionCheckMax says, at the most; what is put aside is kept.
+
+    It lies in TRANS_CHECK_MAX_TIME_TOPIC then.
+    """
+
+    kinds = ("TransactionChecked", "HalfMessageGivenUp")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        LOST_AGAIN: LOST_AGAIN_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, DELETED: DELETED_TEXT
+    }  # fmt: skip
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._asked: dict[tuple[str, str], int] = {}
+        """(broker, unique key) -> how often somebody was asked."""
+        self._put_aside: dict[tuple[str, str], Record] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Count the questions, and note what is put aside."""
+        key = (record.node, record.unique_key)
+        if record.kind == "HalfMessageGivenUp":
+            if record.stored:
+                self._put_aside[key] = record
+            return
+        self.judged += 1
+        self._asked[key] = asked = self._asked.get(key, 0) + 1
+        # How often it was asked about stands in the newest copy, which a loss of power may take.
+        if not self.case.is_live or record.node in self.case.ledger.processes.power_lost_us:
+            return
+        most = self.case.broker(record.node).running().broker_config.transaction_check_max
+        if asked > most:
+            self.found(record.row, f"question {asked} about half message {record.unique_key}, and {most} are allowed")
+
+    def at_end(self) -> None:
+        """Look where what was put aside lies."""
+        found = self.case.contents.found.values()
+        topic = RMQ_SYS_TRANS_CHECK_MAX_TIME_TOPIC
+        aside = [each for each in found if each.place.topic == topic]
+        there = {(each.place.broker, each.unique_key) for each in aside}
+        stores = self.case.ledger.stores
+        for key, record in self._put_aside.items():
+            broker, unique_key = key
+            self.judged += 1
+            if key in there:
+                continue
+            if unique_key in stores.in_gaps or unique_key in stores.in_passed_over:
+                self.excuse(GAP if unique_key in stores.in_gaps else STALE)
+            elif unique_key in stores.lost_keys and broker in self.case.ledger.processes.power_lost_us:
+                self.excuse(LOST_AGAIN)
+            elif any(place.broker == broker for place in stores.deleted):
+                self.excuse(DELETED)
+            else:
+                self.found(record.row, f"half message {unique_key} was put aside, and is not in {topic}")
 
 
 class QuestionsComeAtTheirTime(Rule):

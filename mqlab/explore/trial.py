@@ -59,6 +59,7 @@ from mqlab.explore.rules_of_transactions import (
     QuestionsAreCounted,
     QuestionsComeAtTheirTime,
     QuestionsNameTheCopy,
+    QuestionsStop,
 )
 from mqlab.explore.sights import SIGHTS, Sights
 from mqlab.scenarios import registry
@@ -113,6 +114,7 @@ RULES: tuple[type[Rule], ...] = (
     HalfMessagesEnd,
     EndedIsLeftAlone,
     QuestionsAreCounted,
+    QuestionsStop,
     QuestionsComeAtTheirTime,
     QuestionsNameTheCopy,
     AckedStaysAway,

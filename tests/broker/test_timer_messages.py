@@ -463,6 +463,27 @@ def test_a_disk_that_stays_full_loses_what_is_due_unless_the_timer_shall_try_on(
         assert {event["attempts"] for event in refused} == {1, 2, 3}
 
 
+def test_what_is_due_when_its_broker_stops_while_the_store_refuses_it_comes_after_the_next_start(
+    make_cluster: Any,
+) -> None:
+    cluster = make_cluster()
+    cluster.topic("T")
+    client = cluster.client()
+    for number in range(3):
+        send_timer(client, f"U{number}", TIMER_DELAY_SEC=5)
+    cluster.run(3_000)
+    cluster.broker.message_store.running_flags.set(RunningFlags.DISK_FULL)
+    while not cluster.seen("TimerPutRefused"):
+        cluster.run(10)
+    stop = cluster.broker_node.spawn(cluster.broker.shutdown.inside(cluster.broker), "stop")
+    cluster.world.wait_for(stop.join())
+    assert (delivered(cluster), cluster.seen("TimerMessageDropped")) == ({}, [])
+    cluster.restart()
+    cluster.run(8_000)
+    assert set(delivered(cluster)) == {"U0", "U1", "U2"}
+    assert [event["unique_key"] for event in cluster.seen("TimerMessageDelivered")] == sorted(delivered(cluster))
+
+
 def test_a_message_whose_record_finds_no_room_until_it_is_due_comes_out_when_there_is_room(make_cluster: Any) -> None:
     """While the wheel cannot be written its time stands still, so that reading does not pass the slot."""
     cluster = make_cluster()

@@ -33,7 +33,7 @@ OF_BROKERS: dict[str, tuple[str, ...]] = {
         "recall_message_enable", "allow_recall_when_broker_not_writeable", "cold_ctr_strategy_enable",
         "use_pid_cold_ctr_strategy", "cg_cold_read_threshold", "global_cold_read_threshold",
         "cold_data_flow_control_enable", "access_message_in_memory_hot_ratio", "reject_transaction_message",
-        "transaction_check_max", "transaction_metric_flush_interval", "process_reply_message_thread_pool_nums",
+        "transaction_metric_flush_interval", "process_reply_message_thread_pool_nums",
         "end_transaction_thread_pool_nums", "reply_thread_pool_queue_capacity", "end_transaction_pool_queue_capacity",
         "wait_time_mills_in_transaction_queue", "offset_check_in_slave", "ha_send_heartbeat_interval",
         "ha_housekeeping_interval", "ha_transfer_batch_size", "in_sync_replicas", "slave_timeout",

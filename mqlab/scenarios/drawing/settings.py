@@ -77,6 +77,7 @@ BROKER: dict[str, Legal] = {
     "revive_interval": number(1, HOUR_MS, 200, 3_000),
     "transaction_op_msg_max_size": number(1, MOST, 8, 100),
     "transaction_op_batch_interval": number(1, HOUR_MS, 500),
+    "transaction_check_max": number(0, 100, 1, 3),
     "transaction_time_out": number(1, HOUR_MS, 1_000, 3_000),
     "transaction_check_interval": number(1, HOUR_MS, 5_000, 10_000),
 }
