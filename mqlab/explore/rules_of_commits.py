@@ -72,8 +72,9 @@ class _Reset(NamedTuple):
 class ResetsAreFollowed(Rule):
     """Behind an offset to which a group was set back, all that it wants is delivered to it again.
 
-    What counts is the last reset of a queue, once the group was told of it: by the answer to a pull, or to a pop, or by
-    its broker. It is told once: a consumer that ends, or loses the queue, before it has taken the offset over takes it with it.
+    What counts is the last reset of a queue, once the group was told of it: by the answer to a pull, by a pop, or by
+    its broker. It is told once: a consumer that ends, or loses the queue, before it has taken the offset over takes
+    the reset with it.
     """
 
     kinds = (

@@ -90,8 +90,8 @@ NOBODY_POPS_TEXT = (
     "What a group has not done waits for somebody who pops. When nobody has asked for the group for two minutes, it "
     "stays where it is."
 )
-SOON_US = 5_000_000
-"""Whoever asks a broker has its answer within this time, or does without."""
+ANSWERED_US = 1_000_000
+"""Whoever asks a broker has its answer within this time, where nothing is wrong."""
 REVIVE_SLACK_MS = 60_000
 """So long after its invisible time a message must have come again: the reviver reads in rounds, with rests."""
 NOBODY_POPS_US = 120_000_000
@@ -433,8 +433,9 @@ class HandlesAreTheNewest(PopRule):
         handle = (queue, record.queue_offset, record.pop_time)
         self.judged += 1
         since_us = self._changed_us.get(handle)
-        # An answer that was lost leaves who asked with the handle of before.
-        if since_us is not None and self.case.fault_times.none_between(since_us - SOON_US, record.ts_us):
+        # An answer that is on its way, or was lost, leaves who asked with the handle of before.
+        is_late = since_us is not None and record.ts_us - since_us > ANSWERED_US
+        if since_us is not None and is_late and self.case.fault_times.none_between(since_us, record.ts_us):
             at = f"{queue} offset {record.queue_offset}"
             ago_ms = (record.ts_us - since_us) // 1_000
             self.found(record.row, f"{record.group} uses a handle of {at} that was replaced {ago_ms} ms ago")

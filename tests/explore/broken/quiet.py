@@ -1,6 +1,7 @@
-"""Quiet variants: mqlab with a safeguard broken whose events say that all is well. A rule finds it by what is there.
+"""Quiet variants: mqlab with a safeguard broken, and events that say that all is well, or nothing.
 
-Each is looked for in one world: that of a named scenario's seed, or a drawn one whose lines are given.
+A rule finds each by what is there: what stores and tables hold, and when things happen. Each is looked for in one
+world: that of a named scenario's seed, or a drawn one whose lines are given.
 """
 
 from __future__ import annotations
@@ -9,38 +10,120 @@ from typing import NamedTuple
 
 from mqlab.explore import Rule
 from mqlab.explore.rules_of_calls import SendsEnd
+from mqlab.explore.rules_of_commits import CommitsAreAsked, ResetsAreFollowed
+from mqlab.explore.rules_of_delivery import CommittedIsConsumed
+from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
+from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed
+from mqlab.explore.rules_of_order import LockedIsConsumed
+from mqlab.explore.rules_of_pop import HandlesAreTheNewest
+from mqlab.explore.rules_of_queues import EachQueueHasAnOwner
+from mqlab.explore.rules_of_replication import SlavesFollow
+from mqlab.explore.rules_of_reviving import ReviversKeepUp
+from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreTrue
+from mqlab.explore.rules_of_storing import NothingUnsentIsDelivered
+from mqlab.explore.rules_of_transactions import QuestionsStop
 
-from .mutants import PRODUCER, Change
+from .mutants import BROKER, CHECK, CONCURRENT, CONSUMER, CQ, LOCKS, OFFSETS, PRODUCER, QUEUE, ROUTES, STORE, Change
+
+BASE = "name-server n; broker b; topic Orders; producer p messages=40; "
 
 
 class Quiet(NamedTuple):
-    """A variant, the world in which it shows, and the rule that finds it there."""
+    """A variant, the rule that finds it, and the world in which it shows."""
 
     what: str
-    changes: tuple[Change, ...]
     found_by: type[Rule]
-    scenario: str
-    seed: int
+    changes: tuple[Change, ...]
+    scenario: str = "drawn"
+    seed: int = 0
     world: str = ""
     """The lines of a drawn world."""
     faults: str | None = None
-    """A schedule; None are the faults that the seed draws."""
+    """A schedule; None are the faults that the seed draws, if no world is given."""
+
+
+def _quiet(what: str, found_by: type[Rule], where: str, old: str, new: str, **shown: str | int) -> Quiet:
+    return Quiet(what, found_by, (Change(where, old, new),), **shown)  # type: ignore[arg-type]
 
 
 QUIET = (
     Quiet(
-        "a retry forgets which broker failed, and says that none did",
+        "a retry of a send goes to any broker, and does not say which one failed", SendsEnd,
         (
-            Change(
-                f"{PRODUCER}.send_attempts:SendAttempts.run",
-                "if hooks.on:\n            hooks.emit(QueueSelected(*queue, times + 1, last_broker or \"\"))\n        ",
-                "",
-            ),
-            Change(
-                f"{PRODUCER}.mq_fault_strategy:MQFaultStrategy.select_one_message_queue",
-                "info.select_avoiding(last_broker, thread)", "info.select_avoiding(None, thread)",
-            ),
+            Change(f"{PRODUCER}.send_attempts:SendAttempts.run",
+                   'hooks.emit(QueueSelected(*queue, times + 1, last_broker or ""))', "pass"),
+            Change(f"{PRODUCER}.mq_fault_strategy:MQFaultStrategy.select_one_message_queue",
+                   "info.select_avoiding(last_broker, thread)", "info.select_avoiding(None, thread)"),
         ),
-        SendsEnd, "sync-send-two-brokers", 0,
+        "sync-send-two-brokers",
     ),
+    _quiet("one message in seven gets no entry", EachHasAnEntry,
+           f"{STORE}.readable_store:ReadableStore.build_consume_queue",
+           "if request.has_queue_entry:", "if request.has_queue_entry and request.consume_queue_offset % 7 != 6:",
+           world=f"{BASE}push w"),
+    _quiet("a queue begins one message late when files were deleted", QueuesBeginRight, f"{CQ}.correct_min_offset",
+           "first.file_from_offset + low * self.unit_size", "first.file_from_offset + (low + 1) * self.unit_size",
+           scenario="many-files", seed=3),
+    _quiet("a search by time finds the message behind", TimesAreFound,
+           f"{STORE}.readable_store:offset_in_queue_by_time",
+           "stored > timestamp or (stored == timestamp and boundary is BoundaryType.LOWER)", "stored > timestamp",
+           world=f"{BASE}push w"),
+    _quiet("keys of the first second are not found", EveryKeyIsFound, f"{STORE}.index_file:IndexFile.select_phy_offset",
+           "begin <= stored <= end", "begin < stored <= end - 1", world=f"{BASE}push w"),
+    _quiet("keys are found whenever it was", EveryKeyIsFound, f"{STORE}.index_file:IndexFile.select_phy_offset",
+           "begin <= stored <= end", "stored <= end", world=f"{BASE}push w"),
+    _quiet("a flush does nothing", SafeIsFlushed, f"{STORE}.mapped_file:MappedFile.flush", "self.file.flush()", "pass",
+           scenario="power-cuts", seed=2),
+    _quiet("a client minds a route only when its queues change", RoutesAreFollowed, "mqlab.client.route_table:_differs",
+           "sorted(old.broker_datas, key=lambda data: data.broker_name)\n"
+           "        != sorted(new.broker_datas, key=lambda data: data.broker_name)", "False",
+           scenario="slave-reads",
+           faults="at 1ms: crash broker-a for 10ms; at 2s: crash slave-a for 70s; at 3s: crash consumer-1 for 20s"),
+    _quiet("a name server minds the topics of a broker once", RoutesAreTrue, f"{ROUTES}._take_topics",
+           "first or changed or", "first or", world=f"{BASE}push w; at 5000ms: scale Orders queues=8"),
+    _quiet("the last member leaves a queue to nobody", EachQueueHasAnOwner,
+           f"{CONSUMER}.rebalance.rebalance_impl:RebalanceImpl.rebalance_by_topic",
+           "changed = await self.update_process_queue_table(topic, mine)",
+           "mine = mine[:-1] if len(all_members) > 1 else mine\n"
+           "    changed = await self.update_process_queue_table(topic, mine)", world=f"{BASE}push w members=2"),
+    _quiet("a held pull commits once more when it is woken", CommitsAreAsked,
+           f"{BROKER}.pull_message_processor:PullMessageProcessor._note_offsets",
+           "broker_allow_suspend and header.sys_flag", "header.sys_flag", world=f"{BASE}push w"),
+    _quiet("a consumer follows a reset only forward", ResetsAreFollowed,
+           f"{CONSUMER}.push.pull_loop:PullLoop._take_anew",
+           "(request.message_queue, request.next_offset)",
+           "(request.message_queue, max(request.next_offset, "
+           "owner.offset_store.read_from_memory(request.message_queue)))",
+           world=f"{BASE}push w; at 9000ms: reset w"),
+    _quiet("what could not be given back is passed", CommittedIsConsumed,
+           f"{CONCURRENT}:ConsumeMessageConcurrentlyService._give_back",
+           "request.process_queue.remove_message(request.messages)",
+           "request.process_queue.remove_message([*request.messages, *kept])", scenario="retry-and-dead-letters"),
+    _quiet("a listener sees the retry topic at the second retry", NothingUnsentIsDelivered,
+           f"{CONSUMER}.push.default_mq_push_consumer_impl:DefaultMQPushConsumerImpl.reset_retry_topic",
+           "message.properties.get(MessageConst.RETRY_TOPIC)",
+           "(message.properties.get(MessageConst.RETRY_TOPIC) if message.reconsume_times < 2 else None)",
+           scenario="retry-and-dead-letters"),
+    Quiet(
+        "locks are not renewed, and trusted", LockedIsConsumed,
+        (
+            Change(f"{LOCKS}.lock_all", "self._by_broker().items()", "()"),
+            Change(f"{QUEUE}.is_lock_expired", "return ", "return False and "),
+        ),
+        world="name-server n; broker b; topic Orders; producer p messages=40 every_ms=2000; orderly w", faults="",
+    ),
+    _quiet("a slave takes over more than its master has", SlavesFollow, f"{OFFSETS}.put_all",
+           "self.offset_table.update(wrapper.offset_table)",
+           "self.offset_table.update({key: {queue: at + 1 for queue, at in offsets.items()} "
+           "for key, offsets in wrapper.offset_table.items()})", scenario="slave-reads", seed=1),
+    _quiet("a scan of the key-value engine looks only ahead", ReviversKeepUp,
+           f"{BROKER}.pop.kv.pop_consumer_scan:PopConsumerScan.revive_expired",
+           "self._scanned_ms - LOOK_BACK_MS", "self._scanned_ms + 500", scenario="pop-key-value", seed=1),
+    _quiet("a proxy renews the handle that it was given first", HandlesAreTheNewest,
+           "mqlab.proxy.receipt_handle_manager:ReceiptHandleManager._start_renew_message",
+           "handle.handle = renewed", "pass", seed=3, world=f"{BASE}proxy x; push5 w slow_ms=60000"),
+    _quiet("a half message is asked about once too often", QuestionsStop, f"{CHECK}._is_given_up",
+           ">= self._config.transaction_check_max", "> self._config.transaction_check_max",
+           world="name-server n; broker b transaction_check_max=1 transaction_check_interval=5000 "
+           "transaction_time_out=1000; topic Orders; transactions p messages=20"),
 )  # fmt: skip
