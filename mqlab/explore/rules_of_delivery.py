@@ -63,8 +63,7 @@ def why_never_given(case: Case, reader: Reader, place: Place) -> str:
 
 
 class CommittedIsConsumed(Rule):
-    """An offset never passes a message that no listener has consumed or given back, neither a committed one nor what a
-    consumer notes when its listener has ended.
+    """An offset never passes a message that no listener has consumed or given back: no committed one, none in memory.
 
     Giving back counts as consumed: the copy in the retry topic or among the dead letters goes on from there. In
     broadcasting nothing is given back, and every end of a listener counts. A group that does not want a topic from its

@@ -82,8 +82,9 @@ def _numbers(queues: QueueData) -> tuple[int, int]:
 
 
 class RoutesAreFollowed(_RouteRule):
-    """In the end a client knows what its name servers have been saying of its topics: where the brokers are, and which
-    queues there are.
+    """In the end a client knows what name servers say of its topics: where brokers are, and which queues there are.
+
+    It asks them every 30 s, unless it is told to ask more often (pollNameServerInterval).
     """
 
     kinds = (
