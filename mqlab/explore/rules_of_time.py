@@ -10,10 +10,15 @@ from mqlab.explore.readers import is_running
 from mqlab.explore.rule import Case, Rule
 from mqlab.lab.processes import ClientProcess, NameServerProcess
 from mqlab.protocol.topics import is_dlq_topic
+from mqlab.store.dispatch_request import delay_level_table
 from mqlab.trace.record import Record
 
 CHECK_US = 5_000_000
 """The hold service goes through the held pulls so often."""
+LATE_MS = 1_200
+"""A delay level looks every 100 ms for what is due, and a second after its broker's start."""
+SETTLED_US = 5_000_000
+"""Behind a fault what has piled up may take so long."""
 PROMPT_US = 200_000
 """What is due at once may take so long."""
 GHOST_BROKER = "a ghost broker"
@@ -116,14 +121,17 @@ class HoldsEnd(Rule):
 
 
 class RetriesComeInTime(Rule):
-    """A delayed message comes at its level's time, never early; a given-back one has its level, and a last try."""
+    """A delayed message comes at its level's time, never early; a given-back one has its level, and a last try.
+
+    Late it comes only where something goes wrong.
+    """
 
     kinds = ("MessageParked", "ParkedMessageDelivered", "SendBackStored")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._due: dict[tuple[str, str, str, int], int] = {}
-        """(broker, topic, unique key, level) -> when the first copy is due, in ms of the broker's clock."""
+        self._due: dict[tuple[str, str, str, int], list[int]] = {}
+        """(broker, topic, unique key, level) -> when each copy is due, in ms of the broker's clock."""
 
     def on_event(self, record: Record) -> None:
         """Note what is parked, and judge what is delivered and what is given back."""
@@ -135,13 +143,30 @@ class RetriesComeInTime(Rule):
         broker = self.case.lab.world.nodes[record.node]
         key = (record.node, record.topic, record.unique_key, record.delay_level)
         if record.kind == "MessageParked":
-            self._due.setdefault(key, broker.now_ms() + record.delay_ms)
+            self._parked(record, broker.now_ms(), self._due.setdefault(key, []))
             return
         # Of several copies, or one that comes again after a crash, no one can say which it is.
         self.judged += 1
-        due_ms = self._due.get(key, 0)
-        if broker.now_ms() < due_ms:
-            self.found(record.row, f"message {record.unique_key} comes {due_ms - broker.now_ms()} ms before its time")
+        due = self._due.get(key, [0])
+        late_ms = broker.now_ms() - due[0]
+        if late_ms < 0:
+            self.found(record.row, f"message {record.unique_key} comes {-late_ms} ms before its time")
+        elif len(due) == 1 and late_ms > LATE_MS and self._nothing_wrong_since(record, late_ms):
+            self.found(record.row, f"message {record.unique_key} comes {late_ms} ms after its time")
+
+    def _parked(self, record: Record, now_ms: int, due: list[int]) -> None:
+        """Note when a message is due: that is what its level says, whatever the event does."""
+        delays_ms = delay_level_table(self.case.broker(record.node).running().message_store_config.message_delay_level)
+        delay_ms = delays_ms[min(record.delay_level, len(delays_ms)) - 1]
+        due.append(now_ms + delay_ms)
+        if record.delay_ms != delay_ms:
+            self.found(record.row, f"level {record.delay_level} is {delay_ms} ms, and a message is parked for another")
+
+    def _nothing_wrong_since(self, record: Record, late_ms: int) -> bool:
+        """Was nothing wrong since a message was due, and did its broker run all the time?"""
+        due_us = record.ts_us - late_ms * 1_000
+        began_us = self.case.ledger.processes.started_us.get(record.node, 0)
+        return began_us + SETTLED_US < due_us and self.case.fault_times.none_between(due_us - SETTLED_US, record.ts_us)
 
     def _given_back(self, record: Record) -> None:
         most = self._most_tries(record.group)
