@@ -115,6 +115,8 @@ class Task(Target):
         elif type(trap) is AtMost:
             self.waits_for = trap.future
             trap.begin(self)
+        elif isinstance(trap, Future):
+            trap.add_waiter(self)
         elif type(trap) is not Park:
             self._throw_next(self._foreign(type(trap)))
 
@@ -155,7 +157,7 @@ class Task(Target):
         if self.world.current is self:
             self._cancel_after_this_slice()
             return
-        if type(self.waits_for) is Future:
+        if isinstance(self.waits_for, Future):
             self.waits_for.remove_waiter(self)
         elif type(self.waits_for) is int:
             self.world.entry_died()
@@ -173,7 +175,7 @@ class Task(Target):
         if self.done:
             return None
         self.token = DEAD
-        if type(self.waits_for) is Future:
+        if isinstance(self.waits_for, Future):
             self.waits_for.remove_waiter(self)
         self.life.tasks.pop(self, None)
         try:
