@@ -66,6 +66,9 @@ class _Drawing:
         self._window_ms = window_ms
         self._brokers = [p.name for p in lab.processes.values() if isinstance(p, BrokerProcess)]
         self._name_servers = [p.name for p in lab.processes.values() if isinstance(p, NameServerProcess)]
+        named = {p.name: p.settings["broker_name"] for p in lab.processes.values() if isinstance(p, BrokerProcess)}
+        self._copies = {name: [one for one in named if one != name and named[one] == named[name]] for name in named}
+        """Broker -> its slaves or its master."""
         servers = {*self._brokers, *self._name_servers}
         self._clients = [name for name in lab.processes if name not in servers]
         self._taken: list[tuple[str, int, int]] = []
@@ -148,6 +151,7 @@ class _Drawing:
         """A server and somebody who talks to it."""
         server = self._one(point, [*self._brokers, *self._brokers, *self._name_servers])
         others = [*self._clients, *(self._name_servers if server in self._brokers else self._brokers)]
+        others += self._copies.get(server, [])
         return (server, self._one("peer", others)) if others else None
 
     def _two_sides(self, verb: str) -> tuple[str, list[str]] | None:

@@ -23,7 +23,7 @@ from mqlab.explore.fault_plan import faults_of
 from mqlab.explore.goals import goals
 from mqlab.explore.trial import RULES, Outcome, Trial
 from mqlab.scenarios.drawing import draw_world, world_from_text
-from mqlab.scenarios.drawing.parts import ACTS, OWN, SETTINGS
+from mqlab.scenarios.drawing.kinds import ACTS, OWN, SETTINGS
 from mqlab.scenarios.drawing.values import value_text
 from mqlab.sim.faults import FAULTS
 from mqlab.trace.bus import Row

@@ -13,7 +13,8 @@ from mqlab import scenarios
 from mqlab.errors import LearnerError
 from mqlab.replay import read_report, replay
 from mqlab.scenarios.drawing import draw_world, shorter_worlds, world_from_text, world_text
-from mqlab.scenarios.drawing.parts import ACTS, KINDS, OWN, SETTINGS, Part
+from mqlab.scenarios.drawing.kinds import ACTS, KINDS, OWN, SETTINGS
+from mqlab.scenarios.drawing.parts import Part
 from mqlab.store import FlushDiskType
 
 SMALL = "name-server n; broker b; topic Orders queues=2; producer shop messages=5; push workers topic=Orders"
@@ -34,7 +35,7 @@ def test_any_legal_line_is_read_as_it_is_written(data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(sorted(known)), unique=True)) if known else []
     text = " ".join((kind, "one", *(f"{key}={str(known[key].drawn[0]).lower()}" for key in chosen
                                     if isinstance(known[key].drawn[0], int))))  # fmt: skip
-    world = world_from_text(f"name-server n; broker b; proxy p; topic Orders; {text}")
+    world = world_from_text(f"name-server n; broker broker-a; proxy p; topic Orders; {text}")
     assert world[-1].text == text
 
 
@@ -93,6 +94,7 @@ def test_leaving_a_line_out_changes_no_other_choice_of_the_world() -> None:
         ("pop w topic=Orders", "Orders can be popped only where", "topic Orders"),
         ("push w wants=few", "does not judge conditions", "enable_property_filter=true"),
         ("producer p timer_as=noon", "timer_as=noon is not possible", "delay-ms or delay-s or deliver-at"),
+        ("slave s of=broker-z", "no broker 'broker-z'", "choose among b"),
         ("broker b", "another part named 'b'", "a name of its own"),
     ],
 )
@@ -169,9 +171,12 @@ def test_the_timer_keeps_what_a_producer_wants_later(how: str) -> None:
 
 
 def test_a_world_in_which_people_do_everything_is_played_again_from_a_report(tmp_path: Path) -> None:
-    on = {"seek": "pollers", "scale": "Orders", "create-topic": "Refunds", "set": "b", "restart-broker": "b"}
+    on = {
+        "seek": "pollers", "scale": "Orders", "create-topic": "Refunds", "set": "b", "restart-broker": "b",
+        "restart-slave": "s",
+    }  # fmt: skip
     acts = [f"at {3_000 + 500 * place}ms: {kind} {on.get(kind, 'workers')}" for place, kind in enumerate(ACTS)]
-    world = "; ".join([SMALL, "lite pollers", *acts])
+    world = "; ".join([SMALL, "slave s of=b", "lite pollers", *acts])
     lab = scenarios.get("drawn").play(3, seconds=15, parameters={"world": world})
     path = str(tmp_path / "world.mqlab")
     lab.report(path)
@@ -210,6 +215,24 @@ def test_members_begin_anew_with_other_settings() -> None:
     assert told == [("ClientStopped", 50), ("ClientStarted", 53)]
     ((consumer, *_),) = lab.processes["workers-1"].clients  # type: ignore[attr-defined]  # a process of clients
     assert consumer.pull_batch_size == 1
+
+
+def test_a_slave_follows_its_master_before_clients_begin_and_is_read_when_that_is_away() -> None:
+    servers = (
+        "name-server n; broker b broker_role=SYNC_MASTER in_sync_replicas=2 slave_read_enable=true; "
+        "slave s of=b known=true long_polling_enable=true; topic Orders queues=2; "
+    )
+    act = "; at 70000ms: restart-broker b down_ms=60000; at 100000ms: restart-slave s down_ms=500"
+    world = f"{servers}producer shop messages=20 every_ms=50; push workers slow_ms=1000{act}"
+    lab = scenarios.get("drawn").play(3, seconds=90, parameters={"world": world})
+    taken = [r.ts_us // 1_000_000 for r in lab.history if r.kind == "SlaveSynchronized"]
+    sent = [r.ts_us // 1_000_000 for r in lab.history if r.kind == "SendSucceeded"]
+    assert 60 < taken[0] < sent[0] < 70
+    assert {r.send_status for r in lab.history if r.kind == "SendSucceeded"} == {"SEND_OK"}
+    asked = [r.ts_us // 1_000_000 for r in lab.history if r.kind == "PullReceived" and r.node == "s"]
+    assert 70 < asked[0] < 130
+    stopped = [(r.node, r.ts_us // 1_000_000) for r in lab.history if r.kind == "BrokerShutDown"]
+    assert stopped == [("b", 70), ("s", 100)]
 
 
 @pytest.mark.parametrize("word", ["flush_disk_type=SYNC_FLUSH", "mapped_file_size_commit_log=65536"])

@@ -20,8 +20,8 @@ from mqlab.client.v5.client_configuration import (
 from mqlab.protocol.topic_config import SubscriptionGroupConfig
 from mqlab.proxy.proxy_config import ProxyConfig
 from mqlab.scenarios.drawing import settings
+from mqlab.scenarios.drawing.kinds import OWN, SETTINGS
 from mqlab.scenarios.drawing.left_out import OF_BROKERS, OF_CLIENTS, OF_CLIENTS_5, OF_PROXIES
-from mqlab.scenarios.drawing.parts import OWN, SETTINGS
 from mqlab.scenarios.drawing.values import Legal, value_text
 from mqlab.store import MessageStoreConfig
 

@@ -11,8 +11,9 @@ from mqlab.client.service_state import ServiceState
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.java_properties import encode_java_properties, property_names
+from mqlab.scenarios.drawing.kinds import ACTS, TOPICS
 from mqlab.scenarios.drawing.loads import wanted
-from mqlab.scenarios.drawing.parts import ACTS, TOPICS, Part, World
+from mqlab.scenarios.drawing.parts import Part, World
 from mqlab.scenarios.drawing.values import value_text
 from mqlab.scenarios.numbered import FAILURES
 from mqlab.sim import ROOM_BYTES
@@ -92,7 +93,7 @@ class Acts:
 
     def restart_broker(self, act: Part) -> None:
         """Stop a broker in good order, and start it a while later with other settings, on a disk that has room."""
-        broker = next(one for one in self._lab.masters if one.name == act.name)
+        broker = next(one for one in self._lab.brokers if one.name == act.name)
         broker.change_settings(**act.settings())
         if broker.is_up():
             broker.node.spawn(broker.running().shutdown(), "shutdown")
@@ -162,7 +163,8 @@ ASKED = ("reset", "set", "delete-group")
 DONE: dict[str, Callable[[Acts, Part], None]] = {
     "suspend": Acts.suspend, "seek": Acts.seek, "reset": Acts.reset,
     "subscribe": Acts.subscribe, "unsubscribe": Acts.unsubscribe, "set": Acts.set_broker,
-    "restart-broker": Acts.restart_broker, "restart-members": Acts.restart_members,
+    "restart-broker": Acts.restart_broker, "restart-slave": Acts.restart_broker,
+    "restart-members": Acts.restart_members,
     "delete-group": Acts.delete_group, "scale": Acts.make_topic,
     "create-topic": Acts.make_topic,
 }  # fmt: skip

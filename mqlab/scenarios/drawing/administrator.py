@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.errors import RemotingException
 from mqlab.protocol.command import RemotingCommand
 from mqlab.remoting import RemotingClient
-from mqlab.scenarios.drawing.parts import ADMINISTRATOR
+from mqlab.scenarios.drawing.kinds import ADMINISTRATOR
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab

@@ -10,6 +10,7 @@ from mqlab.scenarios import lite_pull
 from mqlab.scenarios.demo import process_of
 from mqlab.scenarios.drawing import loads5
 from mqlab.scenarios.drawing.acts import Acts
+from mqlab.scenarios.drawing.kinds import ALL, OWN
 from mqlab.scenarios.drawing.loads import (
     NUMBERS_APART,
     InOrder,
@@ -21,17 +22,20 @@ from mqlab.scenarios.drawing.loads import (
     send_in_transactions,
     wanted,
 )
-from mqlab.scenarios.drawing.parts import ALL, OWN, Part, World
+from mqlab.scenarios.drawing.parts import Part, World
 from mqlab.scenarios.numbered import come_and_go
+from mqlab.scenarios.replication import TABLES_MS
 from mqlab.scenarios.transfers import Accounts, Bank
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
+    from mqlab.lab.processes import BrokerProcess
 
 DEFAULTS: dict[str, Any] = {
     "topic": "Orders", "tags": "*", "members": 1, "moves": False, "refuse_one_in": 0, "slow_ms": 20,
     "queues": 4, "messages": 20, "every_ms": 200, "size": 100, "delay_level": 0, "next_delay_ms": 200,
     "debit_ms": 10, "batch": 8, "pause_ms": 500, "wants": ALL, "timer_ms": 0,
+    "memory_bytes": 0, "known": False,
 }  # fmt: skip
 """What a line means that does not say it; of what is not here the first value that is drawn."""
 JOINS_MS, STAYS_MS = (500, 8_000), (2_000, 15_000)
@@ -47,12 +51,19 @@ async def build_world(lab: Lab, world: World) -> None:
             lab.name_server(part.name)
     for part in world:
         if part.kind == "broker":
-            lab.broker(part.name, **part.settings())
+            _set_up(lab.broker(part.name, **part.settings()), part)
+    slaves = [part for part in world if part.kind == "slave"]
+    masters = {part.name: part for part in world if part.kind == "broker"}
+    for part in slaves:
+        of = _said(part)["of"]
+        _set_up(lab.broker(part.name, slave_of=of, **part.settings()), masters[of])
     for part in world:
         if part.kind == "topic":
             lab.create_topic(part.name, _said(part)["queues"])
         elif part.kind == "group":
             lab.create_group(part.name, **part.settings())
+    if any(_said(part)["known"] for part in slaves):
+        lab.run_for(ms=TABLES_MS)
     for part in world:
         if part.kind == "proxy":
             lab.proxy(part.name, **part.settings())
@@ -81,6 +92,12 @@ async def build_world(lab: Lab, world: World) -> None:
         elif part.kind == "pull":
             await _start_pull(lab, part)
     Acts(lab, world, members)
+
+
+def _set_up(broker: BrokerProcess, part: Part) -> None:
+    """Give the machine of a broker as much memory as a line says, if it says any."""
+    if memory_bytes := _said(part)["memory_bytes"]:
+        broker.node.spec = broker.node.spec._replace(memory_bytes=memory_bytes)
 
 
 def _said(part: Part) -> dict[str, Any]:

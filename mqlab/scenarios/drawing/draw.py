@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from mqlab.scenarios.drawing.parts import ACTS, ALL, DONE_TO, OWN, SETTINGS, THROUGH_PROXIES, TOPICS, Part, World
+from mqlab.scenarios.drawing.kinds import ACTS, ALL, DONE_TO, OWN, SETTINGS, THROUGH_PROXIES, TOPICS
+from mqlab.scenarios.drawing.parts import Part, World
+from mqlab.scenarios.drawing.settings import OF_REPLICATION
 from mqlab.scenarios.drawing.values import TRUTHS, Legal, Value
+from mqlab.scenarios.replication import TABLES_MS
 from mqlab.sim.choices import Choices
 
 T = TypeVar("T")
@@ -26,6 +29,8 @@ MADE = "Refunds"
 FIRST_ACT_MS, ACTS_MS = 2_000, 18_000
 PROXY_ONE_IN = 4
 """A proxy costs as much as all the rest, so only one seed in so many may have one."""
+SLAVES_ONE_IN = 5
+"""In so many seeds one has slaves."""
 SETTING_ONE_IN = (0, 10, 10, 3)
 """How many of the settings a seed uses: none, few, few, many."""
 
@@ -45,7 +50,11 @@ class _Drawing:
         brokers = BROKERS[: self._one("brokers", (1, 1, 1, 2, 2, 3))]
         topics = TOPICS[: self._one("topics", (1, 1, 2))]
         parts = [self._part("name-server", f"namesrv-{n + 1}") for n in range(self._one("name servers", (1, 1, 1, 2)))]
-        parts += [self._part("broker", name) for name in brokers]
+        slaves = self._slaves(brokers)
+        memory = {} if not slaves else {"memory_bytes": self._own("broker", "machines", "memory_bytes")}
+        masters = [self._part("broker", name, **memory) for name in brokers]
+        parts += masters if slaves else [_alone(part) for part in masters]
+        parts += slaves
         parts += [self._part("topic", name, queues=self._own("topic", name, "queues")) for name in topics]
         readers = self._readers(topics)
         if any(reader.says.get("wants", ALL) != ALL for reader in readers):
@@ -63,14 +72,25 @@ class _Drawing:
             parts.append(self._client("transactions", "bank-1", topics))
         return (*parts, *readers, *self._acts((*parts, *readers)))
 
+    def _slaves(self, brokers: Sequence[str]) -> list[Part]:
+        """In one seed of a few each broker may have slaves; in all others none has."""
+        if self._choose("slaves", SLAVES_ONE_IN):
+            return []
+        known = self._value("slaves known", OWN["slave"]["known"])
+        wanted = [(name, n) for name in brokers for n in range(self._one(f"slaves of {name}", (1, 1, 1, 2)))]
+        return [
+            self._part("slave", f"slave-{name[-1]}{n + 1}", of=name, known=known) for name, n in wanted
+        ]
+
     def _acts(self, parts: World) -> list[Part]:
         """Up to three acts, in order of time, of the kinds that this seed uses; most seeds have none or one."""
         fit = {kind: [part.name for part in parts if part.kind in DONE_TO[kind]] for kind in DONE_TO}
         kinds = [kind for kind in ACTS if self._choose(f"act {kind}", 2) and fit.get(kind, [MADE])]
         acts: list[Part] = []
+        begin_ms = FIRST_ACT_MS + (TABLES_MS if any(part.says.get("known") for part in parts) else 0)
         for number in range(self._one("acts", (0, 0, 1, 1, 3)) if kinds else 0):
             kind = self._one(f"act {number}", kinds)
-            at_ms = FIRST_ACT_MS + self._choose(f"act {number} at", ACTS_MS)
+            at_ms = begin_ms + self._choose(f"act {number} at", ACTS_MS)
             own = {key: self._value(f"act {number} {key}", legal) for key, legal in OWN[kind].items()}
             own.update(self._changes(f"act {number}", kind))
             acts.append(Part(kind, self._one(f"act {number} to", fit.get(kind, [MADE])), own, at_ms))
@@ -119,6 +139,11 @@ class _Drawing:
 
     def _one(self, point: str, among: Sequence[T]) -> T:
         return among[self._choose(point, len(among))]
+
+
+def _alone(broker: Part) -> Part:
+    """The broker without what only one with slaves minds."""
+    return broker._replace(says={key: value for key, value in broker.says.items() if key not in OF_REPLICATION})
 
 
 def _judging(broker: Part) -> Part:

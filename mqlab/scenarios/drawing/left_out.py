@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 WHO_IT_IS = "it says who or where somebody is, and a world's lines say that"
-A_PART_APART = "it belongs to a part that no line makes yet: Pop, transactions, slaves, timers, cold data, replies"
+A_PART_APART = "it belongs to a part that no line makes yet: Pop, transactions, timers, cold data, replies"
 ANOTHER_WORLD = "another value is another load, or another contract, which a line would have to say"
 FOR_GOOD = (
     "RocketMQ itself may stand still with it for good: a rebalance that finds a heartbeat under way tells brokers "
@@ -16,8 +16,7 @@ NOT_HERE = "nothing of it can be seen here, or nobody listens where it sends a c
 OF_BROKERS: dict[str, tuple[str, ...]] = {
     WHO_IT_IS: (
         "broker_cluster_name", "broker_name", "broker_id", "namesrv_addr", "broker_ip1", "listen_port",
-        "ha_listen_port", "region_id", "store_path_root_dir", "msg_trace_topic_name", "broker_role",
-        "ha_master_address",
+        "ha_listen_port", "region_id", "store_path_root_dir", "msg_trace_topic_name", "ha_master_address",
     ),
     A_PART_APART: (
         "revive_max_slow", "revive_scan_time", "enable_skip_long_awaiting_ack", "revive_ack_wait_ms",
@@ -29,21 +28,20 @@ OF_BROKERS: dict[str, tuple[str, ...]] = {
         "server_load_balancer_enable", "load_balance_poll_name_server_interval", "default_message_request_mode",
         "default_pop_share_queue_num", "load_balance_processor_thread_pool_nums", "ack_message_thread_pool_nums",
         "load_balance_thread_pool_queue_capacity", "ack_thread_pool_queue_capacity", "wait_time_mills_in_ack_queue",
-        "lite_pull_message_enable", "slave_read_enable", "enable_slave_acting_master", "store_reply_message_enable",
-        "recall_message_enable", "allow_recall_when_broker_not_writeable", "cold_ctr_strategy_enable",
-        "use_pid_cold_ctr_strategy", "cg_cold_read_threshold", "global_cold_read_threshold",
-        "cold_data_flow_control_enable", "access_message_in_memory_hot_ratio", "reject_transaction_message",
+        "lite_pull_message_enable", "enable_slave_acting_master", "store_reply_message_enable", "recall_message_enable",
+        "allow_recall_when_broker_not_writeable", "cold_ctr_strategy_enable", "use_pid_cold_ctr_strategy",
+        "cg_cold_read_threshold", "global_cold_read_threshold", "cold_data_flow_control_enable",
+        "access_message_in_memory_hot_ratio", "reject_transaction_message",
         "transaction_metric_flush_interval", "process_reply_message_thread_pool_nums",
         "end_transaction_thread_pool_nums", "reply_thread_pool_queue_capacity", "end_transaction_pool_queue_capacity",
-        "wait_time_mills_in_transaction_queue", "offset_check_in_slave", "ha_send_heartbeat_interval",
-        "ha_housekeeping_interval", "ha_transfer_batch_size", "in_sync_replicas", "slave_timeout",
-        "ha_max_gap_not_in_sync", "timer_wheel_enable", "mapped_file_size_timer_log", "timer_precision_ms",
-        "timer_roll_window_slot", "timer_flush_interval_ms", "timer_put_message_thread_num", "timer_max_delay_sec",
-        "timer_congest_num_each_slot", "timer_stop_enqueue", "timer_stop_dequeue", "timer_skip_unknown_error",
-        "timer_enable_retry_until_success", "filter_support_retry", "expect_consumer_num_use_filter",
-        "max_error_rate_of_bloom_filter", "filter_data_clean_time_span", "mapped_file_size_consume_queue_ext",
-        "mapper_file_size_batch_consume_queue", "lite_pull_message_thread_pool_nums",
-        "lite_pull_thread_pool_queue_capacity", "wait_time_mills_in_lite_pull_queue",
+        "wait_time_mills_in_transaction_queue", "timer_wheel_enable", "mapped_file_size_timer_log",
+        "timer_precision_ms", "timer_roll_window_slot", "timer_flush_interval_ms", "timer_put_message_thread_num",
+        "timer_max_delay_sec", "timer_congest_num_each_slot", "timer_stop_enqueue", "timer_stop_dequeue",
+        "timer_skip_unknown_error", "timer_enable_retry_until_success", "filter_support_retry",
+        "expect_consumer_num_use_filter", "max_error_rate_of_bloom_filter", "filter_data_clean_time_span",
+        "mapped_file_size_consume_queue_ext", "mapper_file_size_batch_consume_queue",
+        "lite_pull_message_thread_pool_nums", "lite_pull_thread_pool_queue_capacity",
+        "wait_time_mills_in_lite_pull_queue",
     ),
     ANOTHER_WORLD: (
         "broker_permission", "auto_create_topic_enable", "auto_create_subscription_group", "cluster_topic_enable",

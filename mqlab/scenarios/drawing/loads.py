@@ -16,7 +16,7 @@ from mqlab.client import (
 )
 from mqlab.client.consumer.message_selector import MessageSelector
 from mqlab.client.service_state import ServiceState
-from mqlab.scenarios.drawing.parts import ALL, CONDITIONS
+from mqlab.scenarios.drawing.kinds import ALL, CONDITIONS
 from mqlab.scenarios.numbered import (
     FAILURES,
     KEY,

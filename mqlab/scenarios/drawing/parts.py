@@ -14,158 +14,21 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from mqlab.errors import LearnerError
-from mqlab.scenarios.drawing import settings
-from mqlab.scenarios.drawing.values import NAME, SWITCH, Legal, Name, Value, number, value_text, words
+from mqlab.scenarios.drawing.kinds import (
+    ACTS,
+    ADMINISTRATOR,
+    ALL,
+    DONE_TO,
+    KINDS,
+    NEEDED,
+    OWN,
+    SETTINGS,
+    THROUGH_PROXIES,
+    TOPICS,
+)
+from mqlab.scenarios.drawing.values import NAME, Legal, Value, value_text
 
-TOPICS = ("Orders", "Payments")
-
-ALL = "all"
-CONDITIONS = {
-    "few": "place < 8",
-    "some": "place BETWEEN 3 AND 14 OR kind = 'gift'",
-    "gifts": "kind IN ('gift', 'toy') AND NOT (place = 4)",
-    "ordinary": "kind IS NULL",
-}
-"""What a group may want of a topic by a condition (SQL92). Each message of a `producer` line has its `place` in the
-load, one in four is a `gift` and one in four a `toy`.
-"""
-READING: dict[str, Legal] = {
-    "topic": Name(TOPICS), "tags": Name(("*", "paid", "paid||late")), "wants": words(ALL, ALL, ALL, *CONDITIONS),
-}  # fmt: skip
-"""What every group says: the topic that it reads, and which tags of it, or what it wants by a condition."""
-LISTENING: dict[str, Legal] = {
-    **READING,
-    "members": number(1, 16, 1, 2, 3),
-    "moves": SWITCH,
-    "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
-    "slow_ms": number(1, 60_000, 20, 500, 3_000),
-}
-"""A listener wants one message in so many again (0: none), and rarely takes up to `slow_ms` for one. With `moves` all
-members but the first come and go."""
-POLLING: dict[str, Legal] = {**READING, "members": number(1, 16, 1, 2), "moves": SWITCH}
-
-OWN: dict[str, dict[str, Legal]] = {
-    "name-server": {},
-    "broker": {},
-    "topic": {"queues": number(1, 64, 1, 2, 4)},
-    "group": {},
-    "producer": {
-        "topic": Name(TOPICS),
-        "way": words("sync", "async", "one-way", "batches"),
-        "messages": number(1, 100_000, 10, 20, 40),
-        "every_ms": number(0, 3_600_000, 20, 200, 500),
-        "size": number(30, 4 * 1024 * 1024, 30, 100, 1_000),
-        "delay_level": number(0, 18, 0, 0, 0, 1, 2),
-        "timer_ms": number(0, 3_600_000, 0, 0, 0, 1_500, 6_000),
-        "timer_as": words("delay-ms", "delay-s", "deliver-at"),
-    },
-    "push": LISTENING,
-    "orderly": LISTENING,
-    "broadcasting": LISTENING,
-    "pop": {key: legal for key, legal in LISTENING.items() if key not in ("tags", "wants")},
-    "transactions": {
-        "topic": Name(TOPICS),
-        "messages": number(1, 100_000, 4, 8, 16),
-        "every_ms": number(0, 3_600_000, 200, 1_000),
-        "size": number(30, 4 * 1024 * 1024, 30, 100),
-        "debit_ms": number(0, 60_000, 10, 150),
-    },
-    "lite": POLLING,
-    "pull": {
-        "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "moves": SWITCH, "way": words("at-once", "held"),
-        "batch": number(1, 32, 1, 4, 32), "pause_ms": number(1, 3_600_000, 500, 2_000),
-    },
-    "schedule": {
-        "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "moves": SWITCH,
-        "next_delay_ms": number(1, 3_600_000, 200, 1_000),
-    },
-    "proxy": {},
-    "producer5": {
-        "topic": Name(TOPICS),
-        "messages": number(1, 100_000, 10, 20),
-        "every_ms": number(0, 3_600_000, 20, 200, 500),
-        "size": number(30, 4 * 1024 * 1024, 30, 100),
-    },
-    "push5": {
-        "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
-        "slow_ms": number(1, 60_000, 20, 500, 3_000),
-    },
-    "simple5": {
-        "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "batch": number(1, 32, 1, 8),
-        "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
-    },
-    "suspend": {"for_ms": number(1, 3_600_000, 500, 4_000, 20_000)},
-    "seek": {"to": words("begin", "middle", "end")},
-    "reset": {"back_ms": number(0, 3_600_000, 0, 3_000, 10_000, 3_600_000)},
-    "subscribe": {"topic": Name(TOPICS)},
-    "unsubscribe": {"topic": Name(TOPICS)},
-    "set": {},
-    "restart-broker": {"down_ms": number(1, 3_600_000, 500, 3_000)},
-    "restart-members": {"down_ms": number(1, 3_600_000, 100, 2_000)},
-    "delete-group": {"clean_offset": SWITCH},
-    "scale": {"queues": number(1, 64, 1, 5, 8)},
-    "create-topic": {"queues": number(1, 64, 1, 4)},
-}  # fmt: skip
-"""What a line says about a part itself, beside RocketMQ's settings."""
-
-SETTINGS: dict[str, dict[str, Legal]] = {
-    "name-server": {},
-    "broker": settings.BROKER,
-    "topic": {},
-    "group": settings.GROUP,
-    "producer": settings.PRODUCER,
-    "push": settings.PUSH,
-    "orderly": settings.PUSH,
-    "broadcasting": settings.PUSH,
-    "pop": settings.POP,
-    "transactions": settings.PRODUCER,
-    "lite": settings.LITE,
-    "pull": settings.PULL,
-    "schedule": settings.PULL,
-    "proxy": settings.PROXY,
-    "producer5": settings.CLIENT_5,
-    "push5": settings.PUSH_5,
-    "simple5": settings.SIMPLE_5,
-    "suspend": {},
-    "seek": {},
-    "reset": {},
-    "subscribe": {},
-    "unsubscribe": {},
-    "set": settings.SET_BROKER,
-    "restart-broker": settings.RESTARTED_BROKER,
-    "restart-members": settings.PUSH,
-    "delete-group": {},
-    "scale": {},
-    "create-topic": {},
-}
-"""What a line may set of RocketMQ's own settings."""
-
-KINDS = tuple(OWN)
-ACTS = (
-    "suspend", "seek", "reset", "subscribe", "unsubscribe", "set", "restart-broker", "restart-members",
-    "delete-group", "scale", "create-topic",
-)  # fmt: skip
-"""What people do while the world plays: a group of listeners stands still for a while, one that polls goes on
-elsewhere, a group is set to what was stored `back_ms` ago (0: to the end), a group reads a topic too or no more, a
-broker is set to something else while it runs, a broker or the members of a group stop in good order and start again
-with other settings, a group is forgotten, with how far it came or without, a topic gets as many queues, a topic is
-made."""
-DONE_TO: dict[str, tuple[str, ...]] = {
-    "delete-group": ("push", "orderly", "broadcasting", "lite", "pull", "schedule", "pop", "push5", "simple5"),
-    "set": ("broker",), "restart-broker": ("broker",), "restart-members": ("push", "orderly", "broadcasting"),
-    "subscribe": ("push", "orderly", "broadcasting", "lite"),
-    "unsubscribe": ("push", "orderly", "broadcasting", "lite"),
-    "suspend": ("push", "orderly", "broadcasting"), "seek": ("lite",), "scale": ("topic",),
-    "reset": ("push", "orderly", "lite", "pull", "schedule", "pop"),
-}  # fmt: skip
-"""The kinds of parts that an act can be done to, by the name of its line."""
 AT = re.compile(r"at (\d{1,9})ms: (.*)")
-THROUGH_PROXIES = ("producer5", "push5", "simple5")
-"""The clients that need a proxy."""
-ADMINISTRATOR = "administrator"
-"""The machine from which brokers are asked for what people do to them."""
-NEEDED = ("name-server", "broker")
-"""Without one of each there is no world."""
 
 
 class Part(NamedTuple):
@@ -209,6 +72,7 @@ def _check(world: World) -> None:
     """LearnerError for lines that do not go together: a name twice, an act on nothing, a world without servers."""
     names = {ADMINISTRATOR}
     topics = [part.name for part in world if part.kind == "topic"]
+    brokers = [part.name for part in world if part.kind == "broker"]
     for place, part in enumerate(world, 1):
         if part.kind in ACTS:
             _check_act(world, place, part)
@@ -217,6 +81,8 @@ def _check(world: World) -> None:
             raise _bad(place, part.text, f"there is another part named {part.name!r}", "give each a name of its own")
         if part.kind != "group":
             names.add(part.name)
+        if part.kind == "slave" and (master := part.says.get("of", "broker-a")) not in brokers:
+            raise _bad(place, part.text, f"there is no broker {master!r}", f"choose among {', '.join(brokers)}")
         topic = str(part.says.get("topic", TOPICS[0]))
         if part.kind in THROUGH_PROXIES and not any(other.kind == "proxy" for other in world):
             raise _bad(place, part.text, f"a {part.kind} needs a proxy", "add a line: proxy proxy-1")

@@ -80,8 +80,23 @@ BROKER: dict[str, Legal] = {
     "transaction_check_max": number(0, 100, 1, 3),
     "transaction_time_out": number(1, HOUR_MS, 1_000, 3_000),
     "transaction_check_interval": number(1, HOUR_MS, 5_000, 10_000),
+    "broker_role": words("ASYNC_MASTER", "SYNC_MASTER"),
+    "in_sync_replicas": number(1, 10, 1, 2, 2, 3),
+    "slave_timeout": number(1, HOUR_MS, 200, 1_000),
+    "slave_read_enable": SWITCH,
+    "offset_check_in_slave": SWITCH,
+    "ha_max_gap_not_in_sync": number(0, GIB, 500, 5_000),
+    "ha_transfer_batch_size": number(1, GIB, 300, 5_000),
+    "ha_send_heartbeat_interval": number(1, HOUR_MS, 500, 2_000),
+    "ha_housekeeping_interval": number(1, HOUR_MS, 8_000),
 }
 """BrokerConfig and MessageStoreConfig."""
+
+OF_REPLICATION = (
+    "broker_role", "in_sync_replicas", "slave_timeout", "slave_read_enable", "offset_check_in_slave",
+    "ha_max_gap_not_in_sync", "ha_transfer_batch_size", "ha_send_heartbeat_interval", "ha_housekeeping_interval",
+)  # fmt: skip
+"""What only worlds with slaves have of these."""
 
 _WHILE_IT_RUNS = (
     "flush_interval_commit_log", "flush_commit_log_least_pages", "flush_interval_consume_queue", "sync_flush_timeout",
@@ -91,6 +106,7 @@ _WHILE_IT_RUNS = (
     "delay_offset_update_version_step", "broker_fast_failure_enable", "wait_time_mills_in_send_queue",
     "wait_time_mills_in_pull_queue", "wait_time_mills_in_heartbeat_queue", "wait_time_mills_in_admin_broker_queue",
     "enable_pop_buffer_merge", "pop_from_retry_probability", "transaction_time_out", "transaction_check_interval",
+    "slave_read_enable", "slave_timeout",
 )  # fmt: skip
 SET_BROKER: dict[str, Legal] = {key: BROKER[key] for key in _WHILE_IT_RUNS}
 """What an administrator changes of a broker that runs. Most of the others RocketMQ minds at the next start alone."""
@@ -103,6 +119,14 @@ _FOR_GOOD = (
 RESTARTED_BROKER: dict[str, Legal] = {key: legal for key, legal in BROKER.items() if key not in _FOR_GOOD}
 """What a broker may be started with again. Files keep their sizes, what was stored for Pop its places, and
 groups their conditions."""
+
+_OF_SLAVES = (
+    "flush_interval_commit_log", "flush_commit_log_least_pages", "flush_interval_consume_queue", "long_polling_enable",
+    "short_polling_time_mills", "max_transfer_count_on_message_in_memory", "slave_read_enable",
+    "offset_check_in_slave", "ha_send_heartbeat_interval", "ha_housekeeping_interval",
+)  # fmt: skip
+SLAVE: dict[str, Legal] = {key: BROKER[key] for key in _OF_SLAVES}
+"""What a slave sets of its own; it has all else of its master."""
 
 CLIENT: dict[str, Legal] = {
     "client_callback_executor_threads": number(0, 1_000, 1, 2),
