@@ -5,13 +5,13 @@ In clustering a group is one reader, whoever of its members is at it; in broadca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mqlab.client import DefaultMQPushConsumer, MessageModel, OffsetStore, ServiceState
 from mqlab.explore.conditions import Condition, condition_of
 from mqlab.lab.processes import ClientProcess
-from mqlab.protocol.heartbeat import ConsumeFromWhere, ExpressionType, SubscriptionData
+from mqlab.protocol.heartbeat import ConsumeFromWhere, ExpressionType, SubscriptionData, build_subscription_data
 from mqlab.protocol.message import MessageQueue
 
 if TYPE_CHECKING:
@@ -80,6 +80,18 @@ def consumers_of(lab: Lab) -> Iterator[tuple[str, object, Member]]:
                     yield name, client, client.impl
 
 
+def subscriptions_5_of(lab: Lab) -> dict[str, dict[str, SubscriptionData]]:
+    """What groups of 5.x clients subscribe to: group -> topic -> subscription."""
+    found: dict[str, dict[str, SubscriptionData]] = {}
+    for process in lab.processes.values():
+        for client, *_ in process.clients if isinstance(process, ClientProcess) else ():
+            for topic, wanted in getattr(client, "subscription_expressions", {}).items():
+                kind = ExpressionType.SQL92 if wanted.sql else ExpressionType.TAG
+                subscription = build_subscription_data(topic, wanted.expression, kind)
+                found.setdefault(client.consumer_group, {})[topic] = subscription
+    return found
+
+
 def push_consumer_of(lab: Lab, process: str, group: str) -> DefaultMQPushConsumer | None:
     """The push consumer of this group in this process."""
     found = lab.processes.get(process)
@@ -114,6 +126,32 @@ def what_readers_are(lab: Lab) -> list[tuple[object, ...]]:
         (client, member.service_state, *member.rebalance_impl.subscription_inner.values())
         for _, client, member in consumers_of(lab)
     ]
+
+
+def reader_5_of(group: str, subscriptions: Mapping[str, SubscriptionData]) -> Reader:
+    """A group of 5.x clients, as far as it can be said what it wants; the brokers hand messages out to it."""
+    judged = {
+        topic: condition_of(each.sub_string) if not ExpressionType.is_tag_type(each.expression_type) else None
+        for topic, each in subscriptions.items()
+    }
+    known = {
+        topic: each
+        for topic, each in subscriptions.items()
+        if judged[topic] is not None or ExpressionType.is_tag_type(each.expression_type)
+    }
+    return Reader(
+        group,
+        group,
+        None,
+        {topic: each.code_set for topic, each in known.items()},
+        {topic: each.tags_set for topic, each in known.items()},
+        {topic: condition for topic, condition in judged.items() if condition is not None},
+        from_first_offset=False,
+        in_order=False,
+        without_end=False,
+        pushed_to=False,
+        hands_out=False,
+    )
 
 
 def readers_of(lab: Lab, *, running: bool = False) -> dict[str, Reader]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import ClassVar
 
 from mqlab.client import MessageModel
 from mqlab.explore.conditions import condition_of
 from mqlab.explore.places import Kept, Place
-from mqlab.explore.readers import Reader, consumers_of, progress, reader_name
+from mqlab.explore.readers import Reader, consumers_of, progress, reader_name, subscriptions_5_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT
 from mqlab.explore.store_contents import Found
-from mqlab.protocol.heartbeat import ExpressionType
+from mqlab.protocol.heartbeat import ExpressionType, SubscriptionData
 from mqlab.protocol.topics import is_dlq_topic, retry_topic
 from mqlab.trace.record import Record
 
@@ -235,33 +236,41 @@ class OnlySubscribedIsDelivered(Rule):
     def at_end(self) -> None:
         """Compare the tags and the properties of what was delivered with the subscriptions."""
         ledger = self.case.ledger
-        for process, _, member in consumers_of(self.case.lab):
-            for topic, subscription in member.rebalance_impl.subscription_inner.items():
-                by_tags = ExpressionType.is_tag_type(subscription.expression_type)
-                condition = None if by_tags else condition_of(subscription.sub_string)
-                if not subscription.tags_set and condition is None:
+        for name, topic, subscription in self._subscriptions():
+            by_tags = ExpressionType.is_tag_type(subscription.expression_type)
+            condition = None if by_tags else condition_of(subscription.sub_string)
+            if not subscription.tags_set and condition is None:
+                continue
+            for found in self.case.contents.found.values():
+                kept = ledger.stores.stored.get(found.place)
+                if found.place.topic != topic:
                     continue
-                broadcasting = member.message_model is MessageModel.BROADCASTING
-                name = reader_name(member.group_name, process, broadcasting)
-                for found in self.case.contents.found.values():
-                    kept = ledger.stores.stored.get(found.place)
-                    if found.place.topic != topic:
-                        continue
-                    self.judged += 1
-                    if condition is not None:
-                        is_wanted = condition.is_true(found.properties)
-                    else:
-                        is_wanted = found.tags in subscription.tags_set
-                    if (
-                        not is_wanted
-                        and not found.is_torn
-                        and kept
-                        # Where a loss of power has left an entry, it may be of another message.
-                        and kept.unique_key == found.unique_key
-                        and ledger.consumption.is_delivered_untried(name, found.place, kept)
-                    ):
-                        got = repr(found.tags) if condition is None else f"{found.properties}"
-                        self.found(kept.row, f"{name} wants {subscription.sub_string} and got {got}")
+                self.judged += 1
+                if condition is not None:
+                    is_wanted = condition.is_true(found.properties)
+                else:
+                    is_wanted = found.tags in subscription.tags_set
+                if (
+                    not is_wanted
+                    and not found.is_torn
+                    and kept
+                    # Where a loss of power has left an entry, it may be of another message.
+                    and kept.unique_key == found.unique_key
+                    and ledger.consumption.is_delivered_untried(name, found.place, kept)
+                ):
+                    got = repr(found.tags) if condition is None else f"{found.properties}"
+                    self.found(kept.row, f"{name} wants {subscription.sub_string} and got {got}")
+
+    def _subscriptions(self) -> Iterator[tuple[str, str, SubscriptionData]]:
+        """Each reader with each topic that it reads, and what it wants of that."""
+        for process, _, member in consumers_of(self.case.lab):
+            broadcasting = member.message_model is MessageModel.BROADCASTING
+            name = reader_name(member.group_name, process, broadcasting)
+            for topic, subscription in member.rebalance_impl.subscription_inner.items():
+                yield name, topic, subscription
+        for group, subscriptions in subscriptions_5_of(self.case.lab).items():
+            for topic, subscription in subscriptions.items():
+                yield group, topic, subscription
 
 
 class GivenBackComesAgain(Rule):

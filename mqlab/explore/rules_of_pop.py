@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.explore.places import Kept, Place
 from mqlab.explore.pop_ledger import MEMORY, Handed, Point, Queue
+from mqlab.explore.readers import Reader, reader_5_of, subscriptions_5_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import USED_TWICE, USED_TWICE_TEXT
 from mqlab.explore.rules_of_settling import is_read
@@ -242,6 +243,8 @@ class NothingUnackedIsLost(PopRule):
         self._not_written: dict[str, int] = {}
         self._asked_us: dict[str, int] = {}
         """Group -> when somebody last popped for it."""
+        self._wanting: dict[str, Reader] = {}
+        """What the groups want of each topic."""
         self._stands: dict[tuple[str, int], str] = {}
         """(broker, revive queue) of the revivers that get no further -> why."""
         self._never_read: dict[Point, None] = {}
@@ -270,6 +273,8 @@ class NothingUnackedIsLost(PopRule):
                 and found.queue_offset > found.place.queue_offset
             ):
                 self._now_at[(*found.place[:3], found.unique_key)] = found.place.queue_offset
+        wanting = {group: reader_5_of(group, each) for group, each in subscriptions_5_of(self.case.lab).items()}
+        self._wanting = {**wanting, **self.case.readers}
         by_topic: dict[tuple[str, str], list[tuple[Place, Kept]]] = {}
         for place, kept in self.case.ledger.stores.stored.items():
             by_topic.setdefault((place.broker, place.topic), []).append((place, kept))
@@ -300,9 +305,14 @@ class NothingUnackedIsLost(PopRule):
             self.found(kept.row, f"message {kept.unique_key} at {place} {problem} {group}")
 
     def _is_passed_on_purpose(self, queue: Queue, place: Place, times: list[Handed]) -> bool:
-        """Did the group begin behind a message, as it wanted, or did a reset take it past one that it had not been
-        given, or been given in order; or is the queue read no more? Who comes through a proxy wants the end.
+        """Does the group not want a message, did it begin behind it, as it wanted, or did a reset take it past one that
+        it had not been given, or been given in order; or is the queue read no more? Who comes through a proxy begins at
+        the end.
         """
+        wanting = self._wanting.get(queue.group)
+        is_choosy = wanting is not None and wanting.is_choosy(place.topic)
+        if not times and wanting is not None and is_choosy and not self.case.ledger.consumption.wants(wanting, place):
+            return True
         reader = self.case.readers.get(queue.group)
         begins_later = reader is None or not reader.from_first_offset
         if not times and begins_later and place.queue_offset < self.case.pops.began.get(queue, 0):

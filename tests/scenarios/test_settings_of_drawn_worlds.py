@@ -30,7 +30,7 @@ LeftOut = dict[str, tuple[str, ...]]
 
 TABLES: list[tuple[Table, LeftOut, tuple[type[Any], ...]]] = [
     (settings.BROKER, OF_BROKERS, (BrokerConfig, MessageStoreConfig)),
-    (settings.PRODUCER, OF_CLIENTS, (ProducerConfig,)),
+    (settings.PRODUCER | settings.ASKER, OF_CLIENTS, (ProducerConfig,)),
     (settings.PUSH, OF_CLIENTS, (PushConsumerConfig,)),
     (settings.LITE, OF_CLIENTS, (LitePullConsumerConfig,)),
     (settings.PULL, OF_CLIENTS, (PullConsumerConfig,)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from mqlab.scenarios import lite_pull
 from mqlab.scenarios.demo import process_of
 from mqlab.scenarios.drawing import loads5
 from mqlab.scenarios.drawing.acts import Acts
-from mqlab.scenarios.drawing.kinds import ALL, OWN
+from mqlab.scenarios.drawing.kinds import ALL, ORDINARY, OWN
 from mqlab.scenarios.drawing.loads import (
     NUMBERS_APART,
     InOrder,
@@ -23,11 +24,13 @@ from mqlab.scenarios.drawing.loads import (
     wanted,
 )
 from mqlab.scenarios.drawing.parts import Part, World
+from mqlab.scenarios.drawing.replies import ask_all, replier
 from mqlab.scenarios.numbered import come_and_go
 from mqlab.scenarios.replication import TABLES_MS
 from mqlab.scenarios.transfers import Accounts, Bank
 
 if TYPE_CHECKING:
+    from mqlab.client import DefaultMQPushConsumer
     from mqlab.lab import Lab
     from mqlab.lab.processes import BrokerProcess
 
@@ -59,7 +62,7 @@ async def build_world(lab: Lab, world: World) -> None:
         _set_up(lab.broker(part.name, slave_of=of, **part.settings()), masters[of])
     for part in world:
         if part.kind == "topic":
-            lab.create_topic(part.name, _said(part)["queues"])
+            lab.create_topic(part.name, _said(part)["queues"], **_kind_of_topic(part))
         elif part.kind == "group":
             lab.create_group(part.name, **part.settings())
     if any(_said(part)["known"] for part in slaves):
@@ -67,30 +70,12 @@ async def build_world(lab: Lab, world: World) -> None:
     for part in world:
         if part.kind == "proxy":
             lab.proxy(part.name, **part.settings())
-    producers = 0
+    first = 0
     members: dict[str, list[Any]] = {}
     for part in world:
-        if part.kind == "producer":
-            await _start_producer(lab, part, producers * NUMBERS_APART)
-            producers += 1
-        elif part.kind == "transactions":
-            await _start_bank(lab, part, producers * NUMBERS_APART)
-            producers += 1
-        elif part.kind in ("push", "orderly", "broadcasting", "pop"):
-            members[part.name] = await _start_pushed(lab, part)
-        elif part.kind == "producer5":
-            await loads5.start_producer(lab, part.name, part.settings(), producers * NUMBERS_APART, _said(part))
-            producers += 1
-        elif part.kind in ("push5", "simple5"):
-            start = loads5.start_listening if part.kind == "push5" else loads5.start_receiving
-            for node in _nodes(part):
-                await start(lab, part.name, node, part.settings(), _said(part))
-        elif part.kind == "lite":
-            members[part.name] = await _start_lite(lab, part)
-        elif part.kind == "schedule":
-            await _start_schedule(lab, part)
-        elif part.kind == "pull":
-            await _start_pull(lab, part)
+        if part.kind in STARTS:
+            members[part.name] = await STARTS[part.kind](lab, part, first)
+            first += NUMBERS_APART * (part.kind in SENDERS)
     Acts(lab, world, members)
 
 
@@ -106,6 +91,12 @@ def _said(part: Part) -> dict[str, Any]:
     return {key: part.says.get(key, DEFAULTS.get(key, own[key].drawn[0])) for key in own}
 
 
+def _kind_of_topic(part: Part) -> dict[str, Any]:
+    """The kind of messages that a topic is made for, as proxies ask for it; nothing where it is an ordinary one."""
+    kind = _said(part)["type"]
+    return {} if kind == ORDINARY else {"attributes": {"+message.type": kind}}
+
+
 def _settings(part: Part) -> dict[str, Any]:
     """RocketMQ's settings of a reader; unless it says otherwise it begins with the first message."""
     return {"consume_from_where": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET, **part.settings()}
@@ -115,22 +106,32 @@ def _nodes(part: Part) -> list[str]:
     return [f"{part.name}-{number + 1}" for number in range(_said(part)["members"])]
 
 
-async def _start_producer(lab: Lab, part: Part, first: int) -> None:
+async def _start_producer(lab: Lab, part: Part, first: int) -> list[Any]:
     settings = {"compress_msg_body_over_howmuch": NO_COMPRESSION, **part.settings()}
     producer = lab.producer(part.name, node=part.name, **settings)
     await producer.start()
     producer.node.spawn(send_all(producer, first, _said(part)), "load")
+    return [producer]
 
 
-async def _start_bank(lab: Lab, part: Part, first: int) -> None:
+async def _start_asker(lab: Lab, part: Part, first: int) -> list[Any]:
+    settings = {"compress_msg_body_over_howmuch": NO_COMPRESSION, **part.settings()}
+    producer = lab.producer(part.name, node=part.name, **settings)
+    await producer.start()
+    producer.node.spawn(ask_all(producer, first, _said(part)), "asks")
+    return [producer]
+
+
+async def _start_bank(lab: Lab, part: Part, first: int) -> list[Any]:
     says, accounts = _said(part), Accounts()
     bank = lab.transaction_producer(part.name, node=part.name, topics=[says["topic"]], **part.settings())
     bank.transaction_listener = Bank(bank.node, accounts, says["debit_ms"])
     await bank.start()
     bank.node.spawn(send_in_transactions(bank, first, says), "transfers")
+    return [bank]
 
 
-async def _start_pushed(lab: Lab, part: Part) -> list[Any]:
+async def _start_pushed(lab: Lab, part: Part, first: int) -> list[Any]:
     members: list[Any] = []
     says, model = _said(part), MessageModel.BROADCASTING if part.kind == "broadcasting" else MessageModel.CLUSTERING
     settings = {"message_model": model, "client_rebalance": part.kind != "pop", **_settings(part)}
@@ -140,8 +141,7 @@ async def _start_pushed(lab: Lab, part: Part) -> list[Any]:
         consumer = lab.consumer(part.name, node=node, **settings)
         members.append(consumer)
         consumer.subscribe(says["topic"], wanted(says))
-        in_order = part.kind == "orderly"
-        consumer.register_message_listener(InOrder(consumer, says) if in_order else listener(consumer, says))
+        consumer.register_message_listener(await _listener(lab, part, consumer))
         if place and says["moves"]:
             _spawn_coming(come_and_go, consumer)
         else:
@@ -149,7 +149,25 @@ async def _start_pushed(lab: Lab, part: Part) -> list[Any]:
     return members
 
 
-async def _start_lite(lab: Lab, part: Part) -> list[Any]:
+async def _listener(lab: Lab, part: Part, consumer: DefaultMQPushConsumer) -> Any:
+    if part.kind == "orderly":
+        return InOrder(consumer, _said(part))
+    if part.kind != "replier":
+        return listener(consumer, _said(part))
+    answers = lab.producer(f"answers-of-{part.name}", node=consumer.node.name)
+    await answers.start()
+    return replier(consumer, answers, _said(part))
+
+
+async def _start_5(start: Any, lab: Lab, part: Part, first: int) -> list[Any]:
+    return [await start(lab, part.name, node, part.settings(), _said(part)) for node in _nodes(part)]
+
+
+async def _start_producer_5(start: Any, lab: Lab, part: Part, first: int) -> list[Any]:
+    return [await start(lab, part.name, part.settings(), first, _said(part))]
+
+
+async def _start_lite(lab: Lab, part: Part, first: int) -> list[Any]:
     members: list[Any] = []
     says = _said(part)
     for place, node in enumerate(_nodes(part)):
@@ -164,30 +182,54 @@ async def _start_lite(lab: Lab, part: Part) -> list[Any]:
     return members
 
 
-async def _start_schedule(lab: Lab, part: Part) -> None:
+async def _start_schedule(lab: Lab, part: Part, first: int) -> list[Any]:
     says = _said(part)
+    members: list[Any] = []
     for place, node in enumerate(_nodes(part)):
         service = lab.pull_schedule_service(part.name, node=node, **part.settings())
+        members.append(service)
         pull_in_turns(service, says)
         if place and says["moves"]:
             _spawn_coming(come_and_go, service)
         else:
             await service.start()
+    return members
 
 
-async def _start_pull(lab: Lab, part: Part) -> None:
+async def _start_pull(lab: Lab, part: Part, first: int) -> list[Any]:
     says = _said(part)
+    members: list[Any] = []
     for place, node in enumerate(_nodes(part)):
         consumer = lab.pull_consumer(part.name, node=node, **part.settings())
+        members.append(consumer)
         consumer.register_message_queue_listener(says["topic"])
         if place and says["moves"]:
             _spawn_coming(come_and_go, consumer)
         else:
             await consumer.start()
         process_of(lab, consumer).run_in_each_life("pull", partial(pull_all, consumer, says))
+    return members
 
 
 def _spawn_coming(work: Any, consumer: Any) -> None:
     draw = consumer.node.choose
     joins, stays = (least + draw(point, more) for point, (least, more) in (("join", JOINS_MS), ("stay", STAYS_MS)))
     consumer.node.spawn(work(consumer, joins, stays), "come and go")
+
+
+Start = Callable[["Lab", Part, int], Coroutine[Any, Any, list[Any]]]
+STARTS: dict[str, Start] = {
+    "producer": _start_producer,
+    "asker": _start_asker,
+    "transactions": _start_bank,
+    "producer5": partial(_start_producer_5, loads5.start_producer),
+    "transactions5": partial(_start_producer_5, loads5.start_bank),
+    **dict.fromkeys(("push", "orderly", "broadcasting", "pop", "replier"), _start_pushed),
+    "push5": partial(_start_5, loads5.start_listening),
+    "simple5": partial(_start_5, loads5.start_receiving),
+    "lite": _start_lite,
+    "schedule": _start_schedule,
+    "pull": _start_pull,
+}
+"""What makes the clients of a line, which are given back; who sends has the number of its first message."""
+SENDERS = ("producer", "asker", "transactions", "producer5", "transactions5")

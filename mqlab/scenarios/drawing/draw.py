@@ -6,10 +6,19 @@ Every decision is a choice point of its own, and none of them is one of the worl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from mqlab.scenarios.drawing.kinds import ACTS, ALL, DONE_TO, OWN, SETTINGS, THROUGH_PROXIES, TOPICS
+from mqlab.scenarios.drawing.kinds import (
+    ACTS,
+    ALL,
+    DONE_TO,
+    OWN,
+    SETTINGS,
+    SPECIAL_TOPICS,
+    THROUGH_PROXIES,
+    TOPICS,
+)
 from mqlab.scenarios.drawing.parts import Part, World
 from mqlab.scenarios.drawing.settings import OF_REPLICATION
 from mqlab.scenarios.drawing.values import TRUTHS, Legal, Value
@@ -20,12 +29,16 @@ T = TypeVar("T")
 
 GROUPS = {
     "push": "workers", "orderly": "cooks", "broadcasting": "screens", "lite": "pollers", "schedule": "clerks",
-    "pull": "readers", "pop": "poppers", "push5": "listeners", "simple5": "auditors",
+    "pull": "readers", "replier": "repliers", "pop": "poppers", "push5": "listeners", "simple5": "auditors",
 }  # fmt: skip
 """The kinds of readers, and the name of a group of each."""
 BROKERS = ("broker-a", "broker-b", "broker-c")
 MADE = "Refunds"
 """The topic that is made while the world plays."""
+SET_UP = ("push", "orderly", "pop", "replier", "push5", "simple5")
+"""The kinds of readers of whose groups an administrator may have said something before."""
+ASKER_ONE_IN = 12
+"""In so many seeds one somebody asks though nobody may answer."""
 FIRST_ACT_MS, ACTS_MS = 2_000, 18_000
 PROXY_ONE_IN = 4
 """A proxy costs as much as all the rest, so only one seed in so many may have one."""
@@ -48,29 +61,53 @@ class _Drawing:
     def world(self) -> World:
         """Servers first, then topics and groups, then clients."""
         brokers = BROKERS[: self._one("brokers", (1, 1, 1, 2, 2, 3))]
-        topics = TOPICS[: self._one("topics", (1, 1, 2))]
+        proxied = self._choose("proxies", PROXY_ONE_IN) == 0
+        special = {kind: name for kind, name in SPECIAL_TOPICS.items() if proxied and self._choose(f"topic {name}", 2)}
+        plain = TOPICS[: self._one("topics", (1, 1, 2))]
+        topics = [*plain, *special.values()]
         parts = [self._part("name-server", f"namesrv-{n + 1}") for n in range(self._one("name servers", (1, 1, 1, 2)))]
         slaves = self._slaves(brokers)
         memory = {} if not slaves else {"memory_bytes": self._own("broker", "machines", "memory_bytes")}
         masters = [self._part("broker", name, **memory) for name in brokers]
         parts += masters if slaves else [_alone(part) for part in masters]
         parts += slaves
-        parts += [self._part("topic", name, queues=self._own("topic", name, "queues")) for name in topics]
-        readers = self._readers(topics)
+        for name in plain:
+            made_for = {"type": self._own("topic", name, "type")} if proxied else {}
+            parts.append(self._part("topic", name, queues=self._own("topic", name, "queues"), **made_for))
+        for kind, name in special.items():
+            parts.append(self._part("topic", name, queues=self._own("topic", name, "queues"), type=kind))
+        readers = self._readers(topics, proxied)
         if any(reader.says.get("wants", ALL) != ALL for reader in readers):
             parts = [_judging(part) if part.kind == "broker" else part for part in parts]
         for reader in readers:
-            if reader.kind in ("push", "orderly", "pop") and (set_up := self._part("group", reader.name)).says:
+            if reader.kind in SET_UP and (set_up := self._group(reader)).says:
                 parts.append(set_up)
         for name in [f"shop-{n + 1}" for n in range(self._one("producers", (1, 1, 2)))]:
             parts.append(self._client("producer", name, topics))
-        if any(reader.kind in THROUGH_PROXIES for reader in readers):
-            parts.append(self._part("proxy", "proxy-1"))
-            if self._choose("producer5", 2):
-                parts.append(self._client("producer5", "shop5-1", topics))
+        if any(reader.kind == "replier" for reader in readers) or self._choose("asker", ASKER_ONE_IN) == 0:
+            parts.append(self._client("asker", "asker-1", topics))
+        if special or any(reader.kind in THROUGH_PROXIES for reader in readers):
+            parts += self._through_proxies(topics, special)
         if self._choose("transactions", 5) == 0:
             parts.append(self._client("transactions", "bank-1", topics))
         return (*parts, *readers, *self._acts((*parts, *readers)))
+
+    def _group(self, reader: Part) -> Part:
+        """What an administrator has set up for a group; one of 5.x may be given its messages in order."""
+        group = self._part("group", reader.name)
+        in_order = reader.kind in THROUGH_PROXIES and self._choose(f"{reader.name}/in order", 3) == 0
+        return group._replace(says={**group.says, "consume_message_orderly": True}) if in_order else group
+
+    def _through_proxies(self, topics: Sequence[str], special: Mapping[str, str]) -> list[Part]:
+        """Proxies, and who sends through them: each to the topic that is made for its messages, if there is one."""
+        parts = [self._part("proxy", f"proxy-{n + 1}") for n in range(self._one("number of proxies", (1, 1, 2)))]
+        if self._choose("producer5", 2):
+            shop = self._client("producer5", "shop5-1", topics)
+            fit = {"in-order": special.get("FIFO"), "later": special.get("DELAY")}.get(str(shop.says["way"]))
+            parts.append(shop if fit is None else shop._replace(says={**shop.says, "topic": fit}))
+        if "TRANSACTION" in special:
+            parts.append(self._client("transactions5", "bank5-1", [special["TRANSACTION"]]))
+        return parts
 
     def _slaves(self, brokers: Sequence[str]) -> list[Part]:
         """In one seed of a few each broker may have slaves; in all others none has."""
@@ -102,9 +139,9 @@ class _Drawing:
         keys = [self._one(f"{point} sets {n}", known) for n in range(1 + self._choose(f"{point} sets", 2)) if known]
         return {key: self._value(f"{point} {key}", SETTINGS[kind][key]) for key in dict.fromkeys(keys)}
 
-    def _readers(self, topics: Sequence[str]) -> list[Part]:
+    def _readers(self, topics: Sequence[str], proxied: bool) -> list[Part]:
         kinds = [kind for kind in GROUPS if self._choose(f"kind {kind}", 2)] or ["push"]
-        if self._choose("proxies", PROXY_ONE_IN):
+        if not proxied:
             kinds = [kind for kind in kinds if kind not in THROUGH_PROXIES] or ["push"]
         wanted = [self._one(f"reader {n}", kinds) for n in range(self._one("readers", (1, 2, 2, 3)))]
         names = [f"{GROUPS[kind]}-{wanted[:place].count(kind) + 1}" for place, kind in enumerate(wanted)]

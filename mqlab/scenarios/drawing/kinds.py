@@ -7,6 +7,10 @@ from mqlab.scenarios.drawing.values import SWITCH, Legal, Name, number, words
 
 TOPICS = ("Orders", "Payments")
 
+ORDINARY = "NORMAL"
+"""The kind of topic that a topic is unless it says otherwise."""
+SPECIAL_TOPICS = {"TRANSACTION": "Transfers", "FIFO": "Steps", "DELAY": "Reminders"}
+"""Topics that are there only for who sends such messages through proxies, which refuse all others."""
 ALL = "all"
 CONDITIONS = {
     "few": "place < 8",
@@ -36,7 +40,10 @@ OWN: dict[str, dict[str, Legal]] = {
     "name-server": {},
     "broker": {"memory_bytes": number(0, 1 << 50, 0, 20_000, 100_000)},
     "slave": {"of": Name(("broker-a",)), "known": SWITCH},
-    "topic": {"queues": number(1, 64, 1, 2, 4)},
+    "topic": {
+        "queues": number(1, 64, 1, 2, 4),
+        "type": words(ORDINARY, ORDINARY, ORDINARY, "MIXED", "UNSPECIFIED", *SPECIAL_TOPICS),
+    },
     "group": {},
     "producer": {
         "topic": Name(TOPICS),
@@ -48,10 +55,16 @@ OWN: dict[str, dict[str, Legal]] = {
         "timer_ms": number(0, 3_600_000, 0, 0, 0, 1_500, 6_000),
         "timer_as": words("delay-ms", "delay-s", "deliver-at"),
     },
+    "asker": {
+        "topic": Name(TOPICS), "messages": number(1, 100_000, 5, 20), "every_ms": number(0, 3_600_000, 200, 1_000),
+        "size": number(30, 4 * 1024 * 1024, 30, 100), "timeout_ms": number(1, 3_600_000, 500, 3_000, 10_000),
+        "to": words("any", "any", "queue", "selector"),
+    },
     "push": LISTENING,
+    "replier": {key: legal for key, legal in LISTENING.items() if key not in ("tags", "wants")},
     "orderly": LISTENING,
     "broadcasting": LISTENING,
-    "pop": {key: legal for key, legal in LISTENING.items() if key not in ("tags", "wants")},
+    "pop": LISTENING,
     "transactions": {
         "topic": Name(TOPICS),
         "messages": number(1, 100_000, 4, 8, 16),
@@ -74,14 +87,23 @@ OWN: dict[str, dict[str, Legal]] = {
         "messages": number(1, 100_000, 10, 20),
         "every_ms": number(0, 3_600_000, 20, 200, 500),
         "size": number(30, 4 * 1024 * 1024, 30, 100),
+        "way": words("plain", "plain", "in-order", "later"),
+        "timer_ms": number(0, 3_600_000, 1_500, 6_000),
+        "recall_one_in": number(0, 1_000, 0, 3),
+    },
+    "transactions5": {
+        "topic": Name((SPECIAL_TOPICS["TRANSACTION"],)),
+        "messages": number(1, 100_000, 4, 8, 16),
+        "every_ms": number(0, 3_600_000, 200, 1_000),
+        "size": number(30, 4 * 1024 * 1024, 30, 100),
+        "debit_ms": number(0, 60_000, 10, 150, 3_000),
     },
     "push5": {
-        "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
-        "slow_ms": number(1, 60_000, 20, 500, 3_000),
+        **POLLING, "refuse_one_in": number(0, 1_000, 0, 0, 5, 20), "slow_ms": number(1, 60_000, 20, 500, 3_000),
     },
     "simple5": {
-        "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "batch": number(1, 32, 1, 8),
-        "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
+        **POLLING, "batch": number(1, 32, 1, 8), "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
+        "change_one_in": number(0, 1_000, 0, 3),
     },
     "suspend": {"for_ms": number(1, 3_600_000, 500, 4_000, 20_000)},
     "seek": {"to": words("begin", "middle", "end")},
@@ -105,7 +127,9 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "topic": {},
     "group": settings.GROUP,
     "producer": settings.PRODUCER,
+    "asker": settings.ASKER,
     "push": settings.PUSH,
+    "replier": settings.PUSH,
     "orderly": settings.PUSH,
     "broadcasting": settings.PUSH,
     "pop": settings.POP,
@@ -115,6 +139,7 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "schedule": settings.PULL,
     "proxy": settings.PROXY,
     "producer5": settings.CLIENT_5,
+    "transactions5": settings.CLIENT_5,
     "push5": settings.PUSH_5,
     "simple5": settings.SIMPLE_5,
     "suspend": {},
@@ -143,16 +168,18 @@ broker is set to something else while it runs, a broker, a slave or the members 
 again with other settings, a group is forgotten, with how far it came or without, a topic gets as many queues, a topic
 is made."""
 DONE_TO: dict[str, tuple[str, ...]] = {
-    "delete-group": ("push", "orderly", "broadcasting", "lite", "pull", "schedule", "pop", "push5", "simple5"),
+    "delete-group": (
+        "push", "replier", "orderly", "broadcasting", "lite", "pull", "schedule", "pop", "push5", "simple5",
+    ),
     "set": ("broker",), "restart-broker": ("broker",), "restart-slave": ("slave",),
-    "restart-members": ("push", "orderly", "broadcasting"),
-    "subscribe": ("push", "orderly", "broadcasting", "lite"),
-    "unsubscribe": ("push", "orderly", "broadcasting", "lite"),
-    "suspend": ("push", "orderly", "broadcasting"), "seek": ("lite",), "scale": ("topic",),
-    "reset": ("push", "orderly", "lite", "pull", "schedule", "pop"),
+    "restart-members": ("push", "replier", "orderly", "broadcasting"),
+    "subscribe": ("push", "replier", "orderly", "broadcasting", "lite"),
+    "unsubscribe": ("push", "replier", "orderly", "broadcasting", "lite"),
+    "suspend": ("push", "replier", "orderly", "broadcasting"), "seek": ("lite",), "scale": ("topic",),
+    "reset": ("push", "replier", "orderly", "lite", "pull", "schedule", "pop"),
 }  # fmt: skip
 """The kinds of parts that an act can be done to, by the name of its line."""
-THROUGH_PROXIES = ("producer5", "push5", "simple5")
+THROUGH_PROXIES = ("producer5", "transactions5", "push5", "simple5")
 """The clients that need a proxy."""
 ADMINISTRATOR = "administrator"
 """The machine from which brokers are asked for what people do to them."""

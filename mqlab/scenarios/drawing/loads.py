@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mqlab.client.producer.transaction_mq_producer import TransactionMQProducer
     from mqlab.protocol import MessageQueue
     from mqlab.protocol.message import Message, MessageExt
+    from mqlab.sim import Node
 
 WAYS: dict[str, SendOne] = {"sync": send_sync, "async": send_async, "one-way": send_one_way}
 MOST_IN_BATCH = 6
@@ -75,12 +76,25 @@ async def send_in_transactions(bank: TransactionMQProducer, first: int, says: di
         await pause(bank.node, says["every_ms"])
 
 
+async def to_a_queue(producer: DefaultMQProducer, topic: str) -> MessageQueue:
+    """One of the queues that the producer could send to; what is raised where it knows none is the caller's."""
+    queues = await type(producer).fetch_publish_message_queues.inside(  # type: ignore[attr-defined]  # see public_call
+        producer, topic
+    )
+    queue: MessageQueue = queues[producer.node.choose("queue", len(queues))]
+    return queue
+
+
+def to_the_queue_of(queues: Sequence[MessageQueue], message: Message, number: int) -> MessageQueue:
+    """The selector of an application that sends messages with one number to one queue."""
+    return queues[number % len(queues)]
+
+
 def _message(producer: DefaultMQProducer, number: int, says: dict[str, Any]) -> Message:
     message = numbered_message(says["topic"], number, says["size"])
     message.tags = TAGS[number % len(TAGS)]
-    message.put_user_property("place", str(number % NUMBERS_APART))
-    if KINDS[number % len(KINDS)]:
-        message.put_user_property("kind", KINDS[number % len(KINDS)])
+    for name, value in properties_of(number).items():
+        message.put_user_property(name, value)
     if says["way"] == "batches":
         return message
     if says["delay_level"]:
@@ -88,6 +102,12 @@ def _message(producer: DefaultMQProducer, number: int, says: dict[str, Any]) -> 
     elif says["timer_ms"]:
         _delay(message, says["timer_as"], says["timer_ms"], producer.node.now_ms())
     return message
+
+
+def properties_of(number: int) -> dict[str, str]:
+    """What conditions are about: the place of a message in its load, and what kind of thing is ordered."""
+    kind = KINDS[number % len(KINDS)]
+    return {"place": str(number % NUMBERS_APART), **({"kind": kind} if kind else {})}
 
 
 def _delay(message: Message, how: str, timer_ms: int, now_ms: int) -> None:
@@ -131,7 +151,7 @@ def listener(consumer: DefaultMQPushConsumer, says: dict[str, Any]) -> Callable[
         for message in messages:
             look_at(message)
         await context.sleep(reading_time_ms(consumer, says["slow_ms"]))
-        return LATER if _refuses(consumer, says) else SUCCESS
+        return LATER if refuses(consumer.node, says) else SUCCESS
 
     return listen
 
@@ -150,14 +170,15 @@ class InOrder(MessageListenerOrderly):
         for message in messages:
             look_at(message)
         await context.sleep(reading_time_ms(self._consumer, self._says["slow_ms"]))
-        if _refuses(self._consumer, self._says):
+        if refuses(self._consumer.node, self._says):
             return ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
         return ConsumeOrderlyStatus.SUCCESS
 
 
-def _refuses(consumer: DefaultMQPushConsumer, says: dict[str, Any]) -> bool:
+def refuses(node: Node, says: dict[str, Any]) -> bool:
+    """Is this the one in `refuse_one_in` that is wanted once more?"""
     one_in: int = says["refuse_one_in"]
-    return one_in > 0 and consumer.node.choose("refuse", one_in) == 0
+    return one_in > 0 and node.choose("refuse", one_in) == 0
 
 
 async def poll_all(consumer: DefaultLitePullConsumer) -> None:

@@ -80,6 +80,13 @@ BROKER: dict[str, Legal] = {
     "transaction_check_max": number(0, 100, 1, 3),
     "transaction_time_out": number(1, HOUR_MS, 1_000, 3_000),
     "transaction_check_interval": number(1, HOUR_MS, 5_000, 10_000),
+    "store_reply_message_enable": SWITCH,
+    "process_reply_message_thread_pool_nums": number(0, 1_000, 1),
+    "reply_thread_pool_queue_capacity": number(1, MOST, 1, 10),
+    "recall_message_enable": SWITCH,
+    "end_transaction_thread_pool_nums": number(0, 1_000, 1),
+    "end_transaction_pool_queue_capacity": number(1, MOST, 2),
+    "ack_message_thread_pool_nums": number(0, 1_000, 1),
     "broker_role": words("ASYNC_MASTER", "SYNC_MASTER"),
     "in_sync_replicas": number(1, 10, 1, 2, 2, 3),
     "slave_timeout": number(1, HOUR_MS, 200, 1_000),
@@ -168,6 +175,10 @@ PRODUCER: dict[str, Legal] = {
 }
 """DefaultMQProducer."""
 
+ASKER: dict[str, Legal] = {key: legal for key, legal in PRODUCER.items() if key != "auto_batch"}
+ASKER["request_ends_when_sent"] = SWITCH
+"""DefaultMQProducer that sends requests, none of which goes into an automatic batch."""
+
 CONSUMER: dict[str, Legal] = {
     **CLIENT,
     "consume_from_where": words(
@@ -230,6 +241,7 @@ PULL: dict[str, Legal] = {
 GROUP: dict[str, Legal] = {
     "retry_queue_nums": number(1, 64, 1, 2),
     "retry_max_times": number(0, 16, 1, 3),
+    "consume_message_orderly": SWITCH,
 }
 """SubscriptionGroupConfig."""
 

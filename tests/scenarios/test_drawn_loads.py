@@ -1,0 +1,96 @@
+"""What clients of drawn worlds do: they ask and answer, and send and receive through proxies."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from mqlab import scenarios
+from mqlab.explore import Trial
+from mqlab.explore.rules_of_replies import ENDS_WHEN_SENT
+from mqlab.lab import Lab
+
+SERVERS = "name-server n; broker b enable_property_filter=true; topic Orders queues=2; "
+PROXIED = f"{SERVERS}proxy p; "
+
+
+def played(world: str, seconds: float = 30) -> Lab:
+    """The world, after so long."""
+    return scenarios.get("drawn").play(3, seconds=seconds, parameters={"world": world})
+
+
+@pytest.mark.parametrize("to", ["any", "queue", "selector"])
+def test_who_asks_gets_the_reply_to_its_own_request(to: str) -> None:
+    lab = played(f"{SERVERS}replier workers members=2; producer other; asker shop messages=8 timeout_ms=10000 to={to}")
+    arrived = [r for r in lab.history if r.kind == "ReplyArrived"]
+    assert [r.matched for r in arrived] == [True] * 8
+    assert len({r.correlation_id for r in arrived}) == 8
+
+
+def test_nobody_answers_and_the_time_of_each_request_ends() -> None:
+    outcome = Trial("drawn", 3, {"world": f"{SERVERS}asker shop messages=5 timeout_ms=500"}, ()).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert outcome.judged["RequestsEnd"] >= 5
+    assert not outcome.excused
+
+
+def test_a_request_of_some_releases_ends_when_it_is_sent() -> None:
+    world = f"{SERVERS}asker shop messages=5 request_ends_when_sent=true; replier workers"
+    outcome = Trial("drawn", 3, {"world": world}, ()).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert outcome.excused[ENDS_WHEN_SENT]
+
+
+def test_transactions_through_proxies_are_ended_or_asked_about() -> None:
+    world = (
+        f"{PROXIED}proxy p-2; topic Transfers queues=1 type=TRANSACTION; push5 workers topic=Transfers; "
+        "transactions5 bank topic=Transfers messages=16"
+    )
+    trial = Trial("drawn", 3, {"world": world}, ())
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert trial.lab is not None
+    kinds = Counter(r.kind for r in trial.lab.history)
+    assert kinds["EndTransactionRelayed"] > 5
+    assert kinds["OrphanedTransactionRelayed"] > 0
+
+
+def test_what_a_topic_was_not_made_for_is_not_sent() -> None:
+    lab = played(f"{PROXIED}producer5 shop way=in-order messages=3")
+    told = [r.reason for r in lab.history if r.kind == "SendFailed"]
+    assert len(told) == 3
+    assert all("message type not match" in reason for reason in told)
+
+
+def test_a_group_of_5x_gets_its_messages_in_order() -> None:
+    world = (
+        f"{PROXIED}topic Steps queues=2 type=FIFO; group workers consume_message_orderly=true; "
+        "producer5 shop topic=Steps way=in-order every_ms=500; push5 workers topic=Steps refuse_one_in=5"
+    )
+    trial = Trial("drawn", 3, {"world": world}, ())
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert trial.outcome.judged["OrderedPopsWait"] > 5
+
+
+def test_a_message_that_waits_for_its_time_is_taken_back_through_a_proxy() -> None:
+    world = (
+        "name-server n; broker b recall_message_enable=true; topic Reminders type=DELAY; proxy p; "
+        "push5 w topic=Reminders; producer5 shop topic=Reminders way=later messages=10 timer_ms=6000 "
+        "every_ms=500 recall_one_in=3"
+    )
+    lab = played(world)
+    came = {r.msg_id for r in lab.history if r.kind == "ConsumeStarted"}
+    sent = {r.msg_id for r in lab.history if r.kind == "SendSucceeded"}
+    assert len(sent) == 10
+    assert len(sent - came) == 4
+
+
+@pytest.mark.parametrize("kind", ["push5", "simple5", "pop"])
+def test_who_pops_wants_messages_by_a_condition_or_by_tags(kind: str) -> None:
+    world = f"{PROXIED}producer shop every_ms=500; {kind} few wants=few; {kind} late tags=late"
+    trial = Trial("drawn", 3, {"world": world}, ())
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert trial.lab is not None
+    popped = Counter(r.group for r in trial.lab.history if r.kind == "MessagePopped")
+    assert 0 < popped["few"] <= 8
+    assert 0 < popped["late"] <= 10
