@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mqlab.client import DefaultMQProducer
 from mqlab.explore.rule import Case, Rule
 from mqlab.lab.processes import ClientProcess
 from mqlab.trace.record import Record
@@ -99,8 +98,8 @@ class RequestsEnd(Rule):
 
     def _ends_when_sent(self, process: str) -> bool:
         found = self.case.lab.processes[process]
-        clients = [client for client, *_ in found.clients] if isinstance(found, ClientProcess) else []
-        return any(isinstance(client, DefaultMQProducer) and client.request_ends_when_sent for client in clients)
+        clients = found.clients if isinstance(found, ClientProcess) else []
+        return any(settings.get("request_ends_when_sent", False) for _, _, settings in clients)
 
     def _forget(self, process: str) -> None:
         self._started_us.pop(process, None)

@@ -94,3 +94,17 @@ def test_who_pops_wants_messages_by_a_condition_or_by_tags(kind: str) -> None:
     popped = Counter(r.group for r in trial.lab.history if r.kind == "MessagePopped")
     assert 0 < popped["few"] <= 8
     assert 0 < popped["late"] <= 10
+
+
+@pytest.mark.parametrize("way", ["sync", "async", "one-way", "batches", "batches-async"])
+@pytest.mark.parametrize("to", ["queue", "selector"])
+def test_a_producer_sends_to_a_queue_that_it_or_a_selector_chooses(way: str, to: str) -> None:
+    lab = played(f"{SERVERS}producer shop messages=6 way={way} to={to}; push workers")
+    consumed = Counter(r.msg_id for r in lab.history if r.kind == "ConsumeFinished")
+    assert consumed.total() == 6
+
+
+def test_a_producer_takes_back_what_waits_for_its_time() -> None:
+    servers = SERVERS.replace("broker b", "broker b recall_message_enable=true")
+    lab = played(f"{servers}producer shop messages=6 timer_ms=6000 recall_one_in=3 every_ms=500; push workers")
+    assert len([r for r in lab.history if r.kind == "ConsumeFinished"]) == 4

@@ -13,18 +13,16 @@ from mqlab.scenarios.drawing import loads5
 from mqlab.scenarios.drawing.acts import Acts
 from mqlab.scenarios.drawing.kinds import ALL, ORDINARY, OWN
 from mqlab.scenarios.drawing.loads import (
-    NUMBERS_APART,
     InOrder,
     listener,
     poll_all,
     pull_all,
     pull_in_turns,
-    send_all,
-    send_in_transactions,
     wanted,
 )
 from mqlab.scenarios.drawing.parts import Part, World
 from mqlab.scenarios.drawing.replies import ask_all, replier
+from mqlab.scenarios.drawing.ways import NUMBERS_APART, send_all, send_in_transactions
 from mqlab.scenarios.numbered import come_and_go
 from mqlab.scenarios.replication import TABLES_MS
 from mqlab.scenarios.transfers import Accounts, Bank

@@ -47,13 +47,15 @@ OWN: dict[str, dict[str, Legal]] = {
     "group": {},
     "producer": {
         "topic": Name(TOPICS),
-        "way": words("sync", "async", "one-way", "batches"),
+        "way": words("sync", "async", "one-way", "batches", "batches-async"),
+        "to": words("any", "any", "any", "queue", "selector"),
         "messages": number(1, 100_000, 10, 20, 40),
         "every_ms": number(0, 3_600_000, 20, 200, 500),
         "size": number(30, 4 * 1024 * 1024, 30, 100, 1_000),
         "delay_level": number(0, 18, 0, 0, 0, 1, 2),
         "timer_ms": number(0, 3_600_000, 0, 0, 0, 1_500, 6_000),
         "timer_as": words("delay-ms", "delay-s", "deliver-at"),
+        "recall_one_in": number(0, 1_000, 0, 3),
     },
     "asker": {
         "topic": Name(TOPICS), "messages": number(1, 100_000, 5, 20), "every_ms": number(0, 3_600_000, 200, 1_000),

@@ -1,4 +1,4 @@
-"""What producers and readers of a drawn world do: loads in four ways, and listeners that look at what they get."""
+"""What readers of a drawn world do: listeners, polls and pulls that look at what they get."""
 
 from __future__ import annotations
 
@@ -22,102 +22,21 @@ from mqlab.scenarios.numbered import (
     KEY,
     LATER,
     SUCCESS,
-    SendOne,
     WrongBody,
     number_of,
     numbered_message,
-    pause,
     reading_time_ms,
-    send_async,
-    send_one_way,
-    send_sync,
 )
 
 if TYPE_CHECKING:
-    from mqlab.client import DefaultMQProducer, DefaultMQPullConsumer, MQPullConsumerScheduleService, PullTaskContext
+    from mqlab.client import DefaultMQPullConsumer, MQPullConsumerScheduleService, PullTaskContext
     from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
-    from mqlab.client.producer.transaction_mq_producer import TransactionMQProducer
     from mqlab.protocol import MessageQueue
-    from mqlab.protocol.message import Message, MessageExt
+    from mqlab.protocol.message import MessageExt
     from mqlab.sim import Node
 
-WAYS: dict[str, SendOne] = {"sync": send_sync, "async": send_async, "one-way": send_one_way}
-MOST_IN_BATCH = 6
-TAGS = ("paid", "late")
-KINDS = ("gift", "", "toy", "")
 MOST_WORK_MS = 100
 PULLED_AT_ONCE = 32
-NUMBERS_APART = 1_000_000
-"""The numbers of the second producer begin so far behind those of the first."""
-
-
-async def send_all(producer: DefaultMQProducer, first: int, says: dict[str, Any]) -> None:
-    """Send the numbered messages of a `producer` line, one after a pause of 0 to twice `every_ms`."""
-    numbers = iter(range(first, first + says["messages"]))
-    for number in numbers:
-        if says["way"] == "batches":
-            count = producer.node.choose("batch", MOST_IN_BATCH)
-            batch = [number, *(n for n, _ in zip(numbers, range(count), strict=False))]
-            await send_sync(producer, [_message(producer, n, says) for n in batch])
-        else:
-            await WAYS[says["way"]](producer, _message(producer, number, says))
-        await pause(producer.node, says["every_ms"])
-
-
-async def send_in_transactions(bank: TransactionMQProducer, first: int, says: dict[str, Any]) -> None:
-    """Send the numbered messages of a `transactions` line, each with its local part."""
-    for number in range(first, first + says["messages"]):
-        message = numbered_message(says["topic"], number, says["size"])
-        # An application that goes on when the half message cannot be sent.
-        with suppress(*FAILURES):
-            await type(bank).send_message_in_transaction.inside(  # type: ignore[attr-defined]  # see public_call
-                bank, message, None
-            )
-        await pause(bank.node, says["every_ms"])
-
-
-async def to_a_queue(producer: DefaultMQProducer, topic: str) -> MessageQueue:
-    """One of the queues that the producer could send to; what is raised where it knows none is the caller's."""
-    queues = await type(producer).fetch_publish_message_queues.inside(  # type: ignore[attr-defined]  # see public_call
-        producer, topic
-    )
-    queue: MessageQueue = queues[producer.node.choose("queue", len(queues))]
-    return queue
-
-
-def to_the_queue_of(queues: Sequence[MessageQueue], message: Message, number: int) -> MessageQueue:
-    """The selector of an application that sends messages with one number to one queue."""
-    return queues[number % len(queues)]
-
-
-def _message(producer: DefaultMQProducer, number: int, says: dict[str, Any]) -> Message:
-    message = numbered_message(says["topic"], number, says["size"])
-    message.tags = TAGS[number % len(TAGS)]
-    for name, value in properties_of(number).items():
-        message.put_user_property(name, value)
-    if says["way"] == "batches":
-        return message
-    if says["delay_level"]:
-        message.delay_time_level = says["delay_level"]
-    elif says["timer_ms"]:
-        _delay(message, says["timer_as"], says["timer_ms"], producer.node.now_ms())
-    return message
-
-
-def properties_of(number: int) -> dict[str, str]:
-    """What conditions are about: the place of a message in its load, and what kind of thing is ordered."""
-    kind = KINDS[number % len(KINDS)]
-    return {"place": str(number % NUMBERS_APART), **({"kind": kind} if kind else {})}
-
-
-def _delay(message: Message, how: str, timer_ms: int, now_ms: int) -> None:
-    """Let the timer keep a message for so long, said in one of its three ways."""
-    if how == "delay-ms":
-        message.delay_time_ms = timer_ms
-    elif how == "delay-s":
-        message.delay_time_sec = max(1, timer_ms // 1_000)
-    else:
-        message.deliver_time_ms = now_ms + timer_ms
 
 
 def wanted(says: Mapping[str, Any]) -> str | MessageSelector:

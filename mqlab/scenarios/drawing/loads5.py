@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.scenarios.demo import process_of
 from mqlab.scenarios.drawing.kinds import ALL, CONDITIONS
-from mqlab.scenarios.drawing.loads import properties_of, refuses
+from mqlab.scenarios.drawing.loads import refuses
+from mqlab.scenarios.drawing.ways import properties_of
 from mqlab.scenarios.numbered import KEY, pause
 
 if TYPE_CHECKING:

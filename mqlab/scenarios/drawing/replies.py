@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, create_reply_message
 from mqlab.client.message_util import get_reply_to_client
 from mqlab.errors import RequestTimeoutException
-from mqlab.scenarios.drawing.loads import look_at, refuses, to_a_queue, to_the_queue_of
+from mqlab.scenarios.drawing.loads import look_at, refuses
+from mqlab.scenarios.drawing.ways import to_a_queue, to_the_queue_of
 from mqlab.scenarios.numbered import FAILURES, LATER, SUCCESS, numbered_message, pause, reading_time_ms
 from mqlab.scenarios.request_reply import check_reply
 
