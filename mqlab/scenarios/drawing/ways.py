@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.producer.async_send import SendCallback
@@ -31,8 +32,7 @@ async def send_all(producer: DefaultMQProducer, first: int, says: dict[str, Any]
         sent: Message | list[Message] = _message(producer, number, says)
         if says["way"].startswith(BATCHES):
             count = producer.node.choose("batch", MOST_IN_BATCH)
-            batch = [number, *(n for n, _ in zip(numbers, range(count), strict=False))]
-            sent = [_message(producer, n, says) for n in batch]
+            sent = [_message(producer, n, says) for n in (number, *islice(numbers, count))]
         # An application that goes on when a message cannot be sent.
         with suppress(*FAILURES):
             await _send(producer, sent, number, says)
