@@ -166,7 +166,7 @@ def readers_of(lab: Lab, *, running: bool = False) -> dict[str, Reader]:
         topics = dict(readers[name].topics) if name in readers else {}
         tags = dict(readers[name].tags) if name in readers else {}
         conditions = dict(readers[name].conditions) if name in readers else {}
-        for topic, subscription in sorted(member.rebalance_impl.subscription_inner.items()):
+        for topic, subscription in sorted(_subscriptions_of(client, member).items()):
             if not ExpressionType.is_tag_type(subscription.expression_type):
                 condition = condition_of(subscription.sub_string)
                 if condition is None:
@@ -188,6 +188,12 @@ def readers_of(lab: Lab, *, running: bool = False) -> dict[str, Reader]:
             hasattr(client, "poll"),
         )
     return readers
+
+
+def _subscriptions_of(client: object, member: Member) -> dict[str, SubscriptionData]:
+    """What a consumer subscribes to; one that pulls by itself asks for what it has told the brokers of."""
+    registered: dict[str, SubscriptionData] = getattr(client, "register_subscriptions", {})
+    return {**member.rebalance_impl.subscription_inner, **registered}
 
 
 def _begins_at_first(client: object) -> bool:

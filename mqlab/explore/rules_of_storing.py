@@ -9,6 +9,7 @@ from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_replication import SHORTER, SHORTER_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, is_torn
+from mqlab.protocol.message import MessageConst
 from mqlab.protocol.topics import REPLY_TOPIC_POSTFIX, is_retry_topic, is_system_topic
 from mqlab.trace.bus import Row
 from mqlab.trace.record import FIRST_FIELD, Record
@@ -285,6 +286,9 @@ class NothingUnsentIsDelivered(Rule):
             topic = found.real_topic or found.place.topic
             if found.unique_key in self.case.ledger.stores.in_batches or is_system_topic(topic):
                 # Check points of Pop are named by the moment of the pop, and two of one moment are not the same.
+                continue
+            if MessageConst.TIMER_DEL_UNIQKEY in found.properties:
+                # A recall has the key of the message that it takes back, and a body of its own.
                 continue
             if found.unique_key not in bodies:
                 bodies[found.unique_key] = found.body

@@ -126,15 +126,22 @@ class RetriesComeInTime(Rule):
     Late it comes only where something goes wrong.
     """
 
-    kinds = ("MessageParked", "ParkedMessageDelivered", "SendBackStored")
+    kinds = ("MessageParked", "ParkedMessageDelivered", "SendBackStored", "MessageGivenBack")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
+        self._asked: dict[tuple[str, int], None] = {}
+        """(group, delay level) that its application has asked for when it gave a message back."""
+        self._odd: list[Record] = []
+        """What was stored again with another level than the broker would have chosen."""
         self._due: dict[tuple[str, str, str, int], list[int]] = {}
         """(broker, topic, unique key, level) -> when each copy is due, in ms of the broker's clock."""
 
     def on_event(self, record: Record) -> None:
         """Note what is parked, and judge what is delivered and what is given back."""
+        if record.kind == "MessageGivenBack":
+            self._asked[record.group, record.delay_level] = None
+            return
         if record.kind == "SendBackStored":
             self._given_back(record)
             return
@@ -180,7 +187,13 @@ class RetriesComeInTime(Rule):
         elif tries >= most:
             self.found(record.row, f"message {record.unique_key} had its {most} retries and shall come once more")
         elif record.delay_level not in (record.reconsume_times + 2, CLEAN_LEVEL):
-            self.found(record.row, f"retry {record.reconsume_times} is at delay level {record.delay_level}")
+            self._odd.append(record)
+
+    def at_end(self) -> None:
+        """Judge the levels that no broker chooses by itself: an application must have asked for them."""
+        for record in self._odd:
+            if (record.group, record.delay_level) not in self._asked:
+                self.found(record.row, f"retry {record.reconsume_times} is at delay level {record.delay_level}")
 
     def _most_tries(self, group: str) -> int | None:
         for process in self.case.lab.processes.values():

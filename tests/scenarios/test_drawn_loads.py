@@ -108,3 +108,53 @@ def test_a_producer_takes_back_what_waits_for_its_time() -> None:
     servers = SERVERS.replace("broker b", "broker b recall_message_enable=true")
     lab = played(f"{servers}producer shop messages=6 timer_ms=6000 recall_one_in=3 every_ms=500; push workers")
     assert len([r for r in lab.history if r.kind == "ConsumeFinished"]) == 4
+
+
+@pytest.mark.parametrize("fails", ["later", "soon", "raises", "none", "partly", "by-hand"])
+def test_a_listener_wants_messages_again_in_many_ways(fails: str) -> None:
+    world = f"{SERVERS}producer shop messages=20; push workers refuse_one_in=2 fails={fails}"
+    trial = Trial("drawn", 3, {"world": f"{world} consume_message_batch_max_size=2"}, ())
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert trial.lab is not None
+    given_back = Counter(r.delay_level for r in trial.lab.history if r.kind == "MessageGivenBack")
+    assert set(given_back) == ({1} if fails in ("soon", "by-hand") else {0})
+
+
+@pytest.mark.parametrize("fails", ["later", "raises"])
+@pytest.mark.parametrize("commits", ["auto", "by-hand"])
+def test_an_orderly_listener_commits_by_itself_or_by_hand(commits: str, fails: str) -> None:
+    world = f"{SERVERS}producer shop; orderly cooks refuse_one_in=3 fails={fails} commits={commits}"
+    trial = Trial("drawn", 3, {"world": world}, ())
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert trial.lab is not None
+    said = {r.status for r in trial.lab.history if r.kind == "ConsumeFinished"}
+    assert ("COMMIT" in said) == (commits == "by-hand")
+    assert len(said) == 2
+
+
+@pytest.mark.parametrize("commits", ["auto", "all", "queues", "offsets", "written"])
+@pytest.mark.parametrize("way", ["subscribe", "assign"])
+def test_who_polls_gets_everything_and_commits_it(way: str, commits: str) -> None:
+    lab = played(f"{SERVERS}producer shop; lite pollers members=2 way={way} commits={commits}")
+    polled = sum(r.messages for r in lab.history if r.kind == "MessagesPolled")
+    assert polled >= 20
+    offsets, store = lab.brokers[0].running().consumer_offset_manager, lab.brokers[0].store
+    for queue_id in (0, 1):
+        end = store.get_max_offset_in_queue("Orders", queue_id)
+        assert offsets.query_offset("pollers", "Orders", queue_id) == end
+
+
+def test_who_has_queues_assigned_takes_those_that_are_added() -> None:
+    world = f"{SERVERS}lite pollers way=assign topic_metadata_check_interval_millis=1000; producer shop messages=99"
+    lab = played(f"{world} every_ms=500; at 5000ms: scale Orders queues=3", 60)
+    assert {r.queue_id for r in lab.history if r.kind == "MessagesPolled"} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("way", ["at-once", "held", "at-once-async", "held-async"])
+def test_who_pulls_gives_messages_back_and_pulls_them_again(way: str) -> None:
+    world = f"{SERVERS}producer shop; pull readers members=2 way={way} refuse_one_in=5 tags=late"
+    trial = Trial("drawn", 3, {"world": world}, ())
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert trial.lab is not None
+    found = Counter(r.topic for r in trial.lab.history if r.kind == "PullFinished" and r.messages)
+    assert set(found) == {"Orders", "%RETRY%readers"}

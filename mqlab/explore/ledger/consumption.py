@@ -312,6 +312,9 @@ class ConsumptionBook:
             kept = self._stores.stored.get(place) or self._stores.lost.get(place)
             if kept is not None:
                 delivery = (reader, broker, queue_id, offset, kept.unique_key)
-                self._untried.add(delivery)
-                self.delivered[delivery] = self.done[delivery] = 0
+                if not is_retry_topic(topic):
+                    self._untried.add(delivery)
+                tries = self._stores.tries.get(place, 1) if is_retry_topic(topic) else 0
+                self.delivered[delivery] = max(tries, self.delivered.get(delivery, 0))
+                self.done[delivery] = max(tries, self.done.get(delivery, 0))
                 self._delivered_us[delivery] = row[TS_US]

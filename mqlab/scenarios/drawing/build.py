@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client import ConsumeFromWhere, MessageModel
+from mqlab.client.consumer.message_selector import MessageSelector
 from mqlab.scenarios import lite_pull
 from mqlab.scenarios.demo import process_of
 from mqlab.scenarios.drawing import loads5
@@ -15,12 +16,10 @@ from mqlab.scenarios.drawing.kinds import ALL, ORDINARY, OWN
 from mqlab.scenarios.drawing.loads import (
     InOrder,
     listener,
-    poll_all,
-    pull_all,
-    pull_in_turns,
     wanted,
 )
 from mqlab.scenarios.drawing.parts import Part, World
+from mqlab.scenarios.drawing.polls import poll_all, pull_all, pull_in_turns, take_a_share, topics_of
 from mqlab.scenarios.drawing.replies import ask_all, replier
 from mqlab.scenarios.drawing.ways import NUMBERS_APART, send_all, send_in_transactions
 from mqlab.scenarios.numbered import come_and_go
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from mqlab.client import DefaultMQPushConsumer
     from mqlab.lab import Lab
     from mqlab.lab.processes import BrokerProcess
+    from mqlab.protocol import MessageQueue
 
 DEFAULTS: dict[str, Any] = {
     "topic": "Orders", "tags": "*", "members": 1, "moves": False, "refuse_one_in": 0, "slow_ms": 20,
@@ -171,13 +171,22 @@ async def _start_lite(lab: Lab, part: Part, first: int) -> list[Any]:
     for place, node in enumerate(_nodes(part)):
         consumer = lab.lite_pull_consumer(part.name, node=node, **_settings(part))
         members.append(consumer)
-        consumer.subscribe(says["topic"], wanted(says))
+        if says["way"] == "assign":
+            await consumer.start()
+            await take_a_share(consumer, says, place)
+            consumer.node.spawn(poll_all(consumer, says), "poll")
+            continue
+        consumer.subscribe(says["topic"], wanted(says), _hear_of_queues if place else None)
         if place and says["moves"]:
             _spawn_coming(lite_pull.come_and_go, consumer)
         else:
             await consumer.start()
-            consumer.node.spawn(poll_all(consumer), "poll")
+            consumer.node.spawn(poll_all(consumer, says), "poll")
     return members
+
+
+def _hear_of_queues(topic: str, all_queues: Sequence[MessageQueue], mine: Sequence[MessageQueue]) -> None:
+    """The listener of an application that has nothing to do when its queues change."""
 
 
 async def _start_schedule(lab: Lab, part: Part, first: int) -> list[Any]:
@@ -200,7 +209,12 @@ async def _start_pull(lab: Lab, part: Part, first: int) -> list[Any]:
     for place, node in enumerate(_nodes(part)):
         consumer = lab.pull_consumer(part.name, node=node, **part.settings())
         members.append(consumer)
-        consumer.register_message_queue_listener(says["topic"])
+        for topic in topics_of(consumer, says):
+            consumer.register_message_queue_listener(topic, _hear_of_queues if place else None)
+        selector = wanted(says)
+        consumer.add_register_subscriptions(
+            says["topic"], MessageSelector.by_tag(selector) if isinstance(selector, str) else selector
+        )
         if place and says["moves"]:
             _spawn_coming(come_and_go, consumer)
         else:

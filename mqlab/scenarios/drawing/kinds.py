@@ -34,6 +34,9 @@ LISTENING: dict[str, Legal] = {
 }
 """A listener wants one message in so many again (0: none), and rarely takes up to `slow_ms` for one. With `moves` all
 members but the first come and go."""
+FAILING = ("later", "later", "later", "soon", "raises", "none", "partly")
+"""What a listener does that wants a message again: it says so, or when, fails, returns nothing, or says how many of a
+batch went well."""
 POLLING: dict[str, Legal] = {**READING, "members": number(1, 16, 1, 2), "moves": SWITCH}
 
 OWN: dict[str, dict[str, Legal]] = {
@@ -62,11 +65,11 @@ OWN: dict[str, dict[str, Legal]] = {
         "size": number(30, 4 * 1024 * 1024, 30, 100), "timeout_ms": number(1, 3_600_000, 500, 3_000, 10_000),
         "to": words("any", "any", "queue", "selector"),
     },
-    "push": LISTENING,
+    "push": {**LISTENING, "fails": words(*FAILING, "by-hand")},
     "replier": {key: legal for key, legal in LISTENING.items() if key not in ("tags", "wants")},
-    "orderly": LISTENING,
-    "broadcasting": LISTENING,
-    "pop": LISTENING,
+    "orderly": {**LISTENING, "fails": words("later", "raises"), "commits": words("auto", "auto", "by-hand")},
+    "broadcasting": {**LISTENING, "fails": words(*FAILING)},
+    "pop": {**LISTENING, "fails": words(*FAILING)},
     "transactions": {
         "topic": Name(TOPICS),
         "messages": number(1, 100_000, 4, 8, 16),
@@ -74,10 +77,14 @@ OWN: dict[str, dict[str, Legal]] = {
         "size": number(30, 4 * 1024 * 1024, 30, 100),
         "debit_ms": number(0, 60_000, 10, 150),
     },
-    "lite": POLLING,
+    "lite": {
+        **POLLING, "way": words("subscribe", "subscribe", "assign"),
+        "commits": words("auto", "auto", "all", "queues", "offsets", "written"),
+    },
     "pull": {
-        "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "moves": SWITCH, "way": words("at-once", "held"),
-        "batch": number(1, 32, 1, 4, 32), "pause_ms": number(1, 3_600_000, 500, 2_000),
+        **POLLING, "way": words("at-once", "held", "at-once-async", "held-async"),
+        "refuse_one_in": number(0, 1_000, 0, 0, 5), "batch": number(1, 32, 1, 4, 32),
+        "pause_ms": number(1, 3_600_000, 500, 2_000),
     },
     "schedule": {
         "topic": Name(TOPICS), "members": number(1, 16, 1, 2), "moves": SWITCH,
