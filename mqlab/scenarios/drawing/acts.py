@@ -117,8 +117,10 @@ class Acts:
                 broker.running().create_topic(act.name, _said(act, "queues"))
 
     def _all_there(self, group: str) -> Sequence[Any]:
-        """The members, or none when the process of one is down: all of a group have to read the same."""
-        members = self._members.get(group, ())
+        """The members, or none when the process of one is down, as all of a group have to read the same, or when their
+        queues are assigned to them.
+        """
+        members = () if self._parts[group].says.get("way") == "assign" else self._members.get(group, ())
         return () if any(one.node.life.over for one in members) else members
 
     def _running(self, group: str) -> list[Any]:

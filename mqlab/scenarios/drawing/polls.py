@@ -120,7 +120,12 @@ async def _pull_from(
         await _look(consumer, queue)
     is_held, hears = says["way"].startswith("held"), partial(_heard, consumer, queue, says, is_over)
     if says["way"].endswith("async"):
-        callback = _Hears(hears) if queue.queue_id % 2 else hears
+
+        # Not in the callback itself: a client has few threads for them, and the answers to calls need one, too.
+        def hear(result: PullResult | None, error: Exception | None) -> None:
+            consumer.node.spawn(hears(result, error), "what a pull has brought")
+
+        callback = _Hears(hear) if queue.queue_id % 2 else hear
         pull_async = consumer.pull_block_if_not_found_async if is_held else consumer.pull_async
         await pull_async(queue, expression, offset, says["batch"], callback)
     else:
@@ -137,15 +142,15 @@ async def _heard(
     error: Exception | None,
 ) -> None:
     """Look at what a pull has brought, give one message in so many back, and note how far the queue came."""
-    try:
+    # What cannot be given back, as when the consumer was shut down meanwhile, is pulled again.
+    with suppress(*FAILURES):
         for message in result.msg_found_list if result is not None else ():
             look_at(message)
             if refuses(consumer.node, says):
                 await consumer.send_message_back(message, SEND_BACK_LEVEL)
         if result is not None:
             await consumer.update_consume_offset(queue, result.next_begin_offset)
-    finally:
-        is_over()
+    is_over()
 
 
 class _Hears(PullCallback):
