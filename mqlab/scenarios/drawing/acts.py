@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.broker_config import BrokerConfig
@@ -11,9 +12,11 @@ from mqlab.client.service_state import ServiceState
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.java_properties import encode_java_properties, property_names
-from mqlab.scenarios.drawing.kinds import ACTS, TOPICS
+from mqlab.scenarios.drawing.kinds import ACTS, OWN, TOPICS
 from mqlab.scenarios.drawing.loads import wanted
 from mqlab.scenarios.drawing.parts import Part, World
+from mqlab.scenarios.drawing.polls import poll_all
+from mqlab.scenarios.drawing.questions import OF_BROKERS, OF_NAME_SERVERS
 from mqlab.scenarios.drawing.values import value_text
 from mqlab.scenarios.numbered import FAILURES
 from mqlab.sim import ROOM_BYTES
@@ -33,6 +36,9 @@ DEFAULTS: dict[str, Any] = {
     "down_ms": 1_000, "clean_offset": False,
 }  # fmt: skip
 """What a line means that does not say it."""
+DEFAULTS_OF_POLLING = {"commits": "auto"}
+SOUGHT_MS = 3_000
+"""Who seeks a time goes back so far."""
 TO_THE_END = -1
 """The time that stands for what will be stored next."""
 
@@ -55,6 +61,27 @@ class Acts:
         """Who asks the brokers; there is one where an act needs one."""
         assert self._administrator is not None
         return self._administrator
+
+    def ask(self, act: Part) -> None:
+        """Ask a broker or a name server, of the first topic and of all groups."""
+        topics = [part.name for part in self._parts.values() if part.kind == "topic"]
+        groups = [name for name, part in self._parts.items() if "members" in OWN[part.kind]]
+        questions = {**OF_BROKERS, **OF_NAME_SERVERS}
+        about = act.says.get("about", "topics" if act.kind == "ask" else "routes")
+        self.administrator.ask_about(act.name, questions[str(about)], (topics or [TOPICS[0]])[0], groups)
+
+    def pause(self, act: Part) -> None:
+        """Let the members of a group that polls pull none of the queues that they have, for a while."""
+        for consumer in self._running(act.name):
+            queues = consumer.assignment()
+            consumer.pause(queues)
+            consumer.node.call_later(_said(act, "for_ms"), consumer.resume, queues, name="resume")
+
+    def adjust(self, act: Part) -> None:
+        """Give listeners other limits while they run."""
+        for consumer in self._running(act.name):
+            for key, value in act.settings().items():
+                setattr(consumer, key, value)
 
     def suspend(self, act: Part) -> None:
         """Let the listeners of a group stand still for a while."""
@@ -105,6 +132,14 @@ class Acts:
         for consumer in self._running(act.name):
             consumer.node.spawn(_begin_anew(consumer, act.settings(), _said(act, "down_ms")), "begin anew")
 
+    def restart_pollers(self, act: Part) -> None:
+        """The same for a group that polls, whose members then poll again."""
+        says = {**DEFAULTS_OF_POLLING, **self._parts[act.name].says}
+        for consumer in self._running(act.name):
+            again = partial(poll_all, consumer, says)
+            down_ms = _said(act, "down_ms")
+            consumer.node.spawn(_begin_anew(consumer, act.settings(), down_ms, again), "begin anew")
+
     def delete_group(self, act: Part) -> None:
         """Let the brokers forget a group; they make it again when its members give a sign of life."""
         header = h.DeleteSubscriptionGroupRequestHeader(act.name, _said(act, "clean_offset"))
@@ -130,15 +165,22 @@ class Acts:
         ]
 
 
-async def _begin_anew(consumer: DefaultMQPushConsumer, settings: Mapping[str, Any], down_ms: int) -> None:
+async def _begin_anew(
+    consumer: DefaultMQPushConsumer | DefaultLitePullConsumer,
+    settings: Mapping[str, Any],
+    down_ms: int,
+    work: Callable[[], Coroutine[Any, Any, None]] | None = None,
+) -> None:
     """What a program does that reads its settings again; one that cannot start so is left alone."""
     with suppress(*FAILURES):
-        await type(consumer).shutdown.inside(consumer)  # type: ignore[attr-defined]  # see public_call
+        await consumer.shutdown()
         await consumer.node.sleep(down_ms)
         for key, value in settings.items():
             setattr(consumer, key, value)
         consumer.begin_life()
-        await type(consumer).start.inside(consumer)  # type: ignore[attr-defined]  # see public_call
+        await consumer.start()
+        if work is not None:
+            consumer.node.spawn(work(), "poll")
 
 
 async def _seek_all(consumer: DefaultLitePullConsumer, to: str) -> None:
@@ -146,8 +188,17 @@ async def _seek_all(consumer: DefaultLitePullConsumer, to: str) -> None:
     offsets = consumer.impl.offsets
     for queue in list(consumer.assignment()):
         with suppress(*FAILURES):
-            begin, end = await offsets.min_offset(queue), await offsets.max_offset(queue)
-            await consumer.seek(queue, {"begin": begin, "middle": (begin + end) // 2, "end": end}[to])
+            if to == "begin":
+                await consumer.seek_to_begin(queue)
+            elif to == "end":
+                await consumer.seek_to_end(queue)
+            elif to == "time":
+                ago_ms = consumer.node.now_ms() - SOUGHT_MS
+                await consumer.seek(queue, await consumer.offset_for_timestamp(queue, ago_ms))
+            else:
+                begin, end = await offsets.min_offset(queue), await offsets.max_offset(queue)
+                await consumer.seek(queue, (begin + end) // 2)
+            await consumer.committed(queue)
 
 
 def _administrator(lab: Lab) -> Administrator:
@@ -160,9 +211,11 @@ def _said(act: Part, key: str) -> Any:
     return act.says.get(key, DEFAULTS[key])
 
 
-ASKED = ("reset", "set", "delete-group")
+ASKED = ("ask", "ask-name-server", "reset", "set", "delete-group")
 """The acts for which brokers are asked."""
 DONE: dict[str, Callable[[Acts, Part], None]] = {
+    "ask": Acts.ask, "ask-name-server": Acts.ask, "pause": Acts.pause, "adjust": Acts.adjust,
+    "restart-pollers": Acts.restart_pollers, "restart-poppers": Acts.restart_members,
     "suspend": Acts.suspend, "seek": Acts.seek, "reset": Acts.reset,
     "subscribe": Acts.subscribe, "unsubscribe": Acts.unsubscribe, "set": Acts.set_broker,
     "restart-broker": Acts.restart_broker, "restart-slave": Acts.restart_broker,

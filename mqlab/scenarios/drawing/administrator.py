@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import RemotingException
+from mqlab.lab.processes import BrokerProcess, NameServerProcess
 from mqlab.protocol.command import RemotingCommand
 from mqlab.remoting import RemotingClient
 from mqlab.scenarios.drawing.kinds import ADMINISTRATOR
+from mqlab.scenarios.drawing.questions import Ask, Asked
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
@@ -33,6 +37,25 @@ class Administrator:
             if broker.is_up() and of in ("", broker.name):
                 request = RemotingCommand.request(code, header, body)
                 self._remoting.node.spawn(self._ask(broker.running().broker_addr, request), "ask")
+
+    def ask_about(self, name: str, ask: Ask, topic: str, groups: Sequence[str]) -> None:
+        """Ask a broker or a name server, if it is up, all questions about one thing, one after the other."""
+        process = self._lab.processes[name]
+        if isinstance(process, BrokerProcess) and process.is_up():
+            address, broker = process.running().broker_addr, str(process.settings["broker_name"])
+        elif isinstance(process, NameServerProcess) and process.is_up():
+            address, broker = process.address, str(self._lab.masters[0].settings["broker_name"])
+        else:
+            return
+        asked = Asked(partial(self._answer, address), broker, address, topic, tuple(groups), self.now_ms())
+        self._remoting.node.spawn(ask(asked), "ask about")
+
+    async def _answer(
+        self, address: str, code: int, header: Any, body: bytes | None = None
+    ) -> RemotingCommand | None:
+        with suppress(RemotingException):
+            return await self._remoting.invoke_sync(address, RemotingCommand.request(code, header, body), TIMEOUT_MS)
+        return None
 
     async def _ask(self, address: str, request: RemotingCommand) -> None:
         with suppress(RemotingException):

@@ -120,12 +120,12 @@ class _Drawing:
         ]
 
     def _acts(self, parts: World) -> list[Part]:
-        """Up to three acts, in order of time, of the kinds that this seed uses; most seeds have none or one."""
+        """Up to five acts, in order of time, of the kinds that this seed uses; most seeds have none or one."""
         fit = {kind: [part.name for part in parts if part.kind in DONE_TO[kind]] for kind in DONE_TO}
         kinds = [kind for kind in ACTS if self._choose(f"act {kind}", 2) and fit.get(kind, [MADE])]
         acts: list[Part] = []
         begin_ms = FIRST_ACT_MS + (TABLES_MS if any(part.says.get("known") for part in parts) else 0)
-        for number in range(self._one("acts", (0, 0, 1, 1, 3)) if kinds else 0):
+        for number in range(self._one("acts", (0, 0, 1, 2, 5)) if kinds else 0):
             kind = self._one(f"act {number}", kinds)
             at_ms = begin_ms + self._choose(f"act {number} at", ACTS_MS)
             own = {key: self._value(f"act {number} {key}", legal) for key, legal in OWN[kind].items()}

@@ -114,8 +114,11 @@ OWN: dict[str, dict[str, Legal]] = {
         **POLLING, "batch": number(1, 32, 1, 8), "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
         "change_one_in": number(0, 1_000, 0, 3),
     },
+    "ask": {"about": words("topics", "groups", "offsets", "settings", "clients", "messages", "pops")},
+    "ask-name-server": {"about": words("routes", "keys", "writing")},
     "suspend": {"for_ms": number(1, 3_600_000, 500, 4_000, 20_000)},
-    "seek": {"to": words("begin", "middle", "end")},
+    "pause": {"for_ms": number(1, 3_600_000, 500, 4_000)},
+    "seek": {"to": words("begin", "middle", "end", "time")},
     "reset": {"back_ms": number(0, 3_600_000, 0, 3_000, 10_000, 3_600_000)},
     "subscribe": {"topic": Name(TOPICS)},
     "unsubscribe": {"topic": Name(TOPICS)},
@@ -123,6 +126,9 @@ OWN: dict[str, dict[str, Legal]] = {
     "restart-broker": {"down_ms": number(1, 3_600_000, 500, 3_000)},
     "restart-slave": {"down_ms": number(1, 3_600_000, 500, 3_000)},
     "restart-members": {"down_ms": number(1, 3_600_000, 100, 2_000)},
+    "restart-pollers": {"down_ms": number(1, 3_600_000, 100, 2_000)},
+    "restart-poppers": {"down_ms": number(1, 3_600_000, 100, 2_000)},
+    "adjust": {},
     "delete-group": {"clean_offset": SWITCH},
     "scale": {"queues": number(1, 64, 1, 5, 8)},
     "create-topic": {"queues": number(1, 64, 1, 4)},
@@ -151,7 +157,10 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "transactions5": settings.CLIENT_5,
     "push5": settings.PUSH_5,
     "simple5": settings.SIMPLE_5,
+    "ask": {},
+    "ask-name-server": {},
     "suspend": {},
+    "pause": {},
     "seek": {},
     "reset": {},
     "subscribe": {},
@@ -160,6 +169,9 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "restart-broker": settings.RESTARTED_BROKER,
     "restart-slave": settings.SLAVE,
     "restart-members": settings.PUSH,
+    "restart-pollers": settings.LITE,
+    "restart-poppers": settings.POP,
+    "adjust": settings.ADJUSTED,
     "delete-group": {},
     "scale": {},
     "create-topic": {},
@@ -168,23 +180,28 @@ SETTINGS: dict[str, dict[str, Legal]] = {
 
 KINDS = tuple(OWN)
 ACTS = (
-    "suspend", "seek", "reset", "subscribe", "unsubscribe", "set", "restart-broker", "restart-slave",
-    "restart-members", "delete-group", "scale", "create-topic",
+    "ask", "ask-name-server", "suspend", "pause", "seek", "reset", "subscribe", "unsubscribe", "set", "restart-broker",
+    "restart-slave", "restart-members", "restart-pollers", "restart-poppers", "adjust", "delete-group", "scale",
+    "create-topic",
 )  # fmt: skip
-"""What people do while the world plays: a group of listeners stands still for a while, one that polls goes on
-elsewhere, a group is set to what was stored `back_ms` ago (0: to the end), a group reads a topic too or no more, a
-broker is set to something else while it runs, a broker, a slave or the members of a group stop in good order and start
-again with other settings, a group is forgotten, with how far it came or without, a topic gets as many queues, a topic
-is made."""
+"""What people do while the world plays: an administrator asks a broker or a name server about something, a group of
+listeners stands still for a while, one that polls rests, or goes on elsewhere, a group is set to what was stored
+`back_ms` ago (0: to the end), a group reads a topic too or no more, a broker is set to something else while it runs, a
+broker, a slave or the members of a group stop in good order and start again with other settings, listeners are given
+other limits, a group is forgotten, with how far it came or without, a topic gets as many queues, a topic is made."""
 DONE_TO: dict[str, tuple[str, ...]] = {
     "delete-group": (
         "push", "replier", "orderly", "broadcasting", "lite", "pull", "schedule", "pop", "push5", "simple5",
     ),
-    "set": ("broker",), "restart-broker": ("broker",), "restart-slave": ("slave",),
+    "ask": ("broker", "slave"), "ask-name-server": ("name-server",), "set": ("broker",),
+    "restart-broker": ("broker",), "restart-slave": ("slave",),
     "restart-members": ("push", "replier", "orderly", "broadcasting"),
+    "adjust": ("push", "orderly", "broadcasting"),
+    "restart-pollers": ("lite",), "restart-poppers": ("pop",),
     "subscribe": ("push", "replier", "orderly", "broadcasting", "lite"),
     "unsubscribe": ("push", "replier", "orderly", "broadcasting", "lite"),
-    "suspend": ("push", "replier", "orderly", "broadcasting"), "seek": ("lite",), "scale": ("topic",),
+    "suspend": ("push", "replier", "orderly", "broadcasting"),
+    "pause": ("lite",), "seek": ("lite",), "scale": ("topic",),
     "reset": ("push", "replier", "orderly", "lite", "pull", "schedule", "pop"),
 }  # fmt: skip
 """The kinds of parts that an act can be done to, by the name of its line."""

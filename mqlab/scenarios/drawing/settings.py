@@ -205,6 +205,14 @@ PUSH: dict[str, Legal] = {
 }
 """DefaultMQPushConsumer."""
 
+_ADJUSTED = (
+    "consume_thread_max", "consume_thread_min", "consume_concurrently_max_span", "pull_threshold_for_queue",
+    "pull_threshold_size_for_queue", "pull_threshold_for_topic", "pull_threshold_size_for_topic", "pull_interval",
+    "consume_message_batch_max_size", "pull_batch_size", "pull_batch_size_in_bytes", "max_reconsume_times",
+)  # fmt: skip
+ADJUSTED: dict[str, Legal] = {key: PUSH[key] for key in _ADJUSTED}
+"""What an application changes of a push consumer that runs."""
+
 POP: dict[str, Legal] = {
     **CONSUMER,
     "consume_thread_max": number(20, 1_000, 20, 64),
