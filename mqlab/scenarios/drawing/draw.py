@@ -134,9 +134,9 @@ class _Drawing:
         return sorted(acts, key=lambda act: act.at_ms)
 
     def _changes(self, point: str, kind: str) -> dict[str, Value]:
-        """The settings that an act changes: one or two where it can change some."""
+        """The settings that an act changes: up to four where it can change some."""
         known = list(SETTINGS[kind])
-        keys = [self._one(f"{point} sets {n}", known) for n in range(1 + self._choose(f"{point} sets", 2)) if known]
+        keys = [self._one(f"{point} sets {n}", known) for n in range(1 + self._choose(f"{point} sets", 4)) if known]
         return {key: self._value(f"{point} {key}", SETTINGS[kind][key]) for key in dict.fromkeys(keys)}
 
     def _readers(self, topics: Sequence[str], proxied: bool) -> list[Part]:

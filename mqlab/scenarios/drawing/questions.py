@@ -24,6 +24,8 @@ NAMESPACE, KEY = "ORDER_TOPIC_CONFIG", "price-list"
 """Where an administrator keeps something in the key-value configuration of a name server."""
 FIRST_BYTES = (0, 1_000)
 """Places in a commit log at which an administrator looks: at its beginning, and somewhere, mostly within a record."""
+NOT_THERE = 1 << 40
+"""A place at which no commit log has anything."""
 
 Answer = Callable[..., Awaitable["RemotingCommand | None"]]
 """answer(code, header, body): what is answered; None when nothing is."""
@@ -111,8 +113,9 @@ async def _about_messages(asked: Asked) -> None:
         await asked.answer(C.QUERY_MESSAGE, header)
     for offset in FIRST_BYTES:
         await asked.answer(C.VIEW_MESSAGE_BY_ID, h.ViewMessageRequestHeader(asked.topic, offset))
-        header_of_check = h.ResumeCheckHalfMessageRequestHeader(asked.topic, create_message_id(asked.address, offset))
-        await asked.answer(C.RESUME_CHECK_HALF_MESSAGE, header_of_check)
+    # One that is there is stored among the half messages, whatever it is.
+    nothing = create_message_id(asked.address, NOT_THERE)
+    await asked.answer(C.RESUME_CHECK_HALF_MESSAGE, h.ResumeCheckHalfMessageRequestHeader(asked.topic, nothing))
 
 
 async def _about_pops(asked: Asked) -> None:
