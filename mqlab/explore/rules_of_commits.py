@@ -83,8 +83,8 @@ class ResetsAreFollowed(Rule):
     """
 
     kinds = (
-        "OffsetReset", "PullAnswered", "OffsetCommitted", "QueueDropped", "QueueSought", "BrokerStarted",
-        "SubscriptionGroupDeleted", "ClientStopped", "NodeCrashed", "PowerLost",
+        "OffsetReset", "PullAnswered", "PullFinished", "OffsetCommitted", "QueueDropped", "QueueSought",
+        "BrokerStarted", "SubscriptionGroupDeleted", "ClientStopped", "NodeCrashed", "PowerLost",
     )  # fmt: skip
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         USED_TWICE: USED_TWICE_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, SKIPPED: SKIPPED_TEXT,
@@ -95,6 +95,8 @@ class ResetsAreFollowed(Rule):
         super().__init__(case)
         self._waits: dict[QueueKey, int] = {}
         """Queue -> the offset of a reset that its group was not told of yet."""
+        self._answered: dict[QueueKey, int] = {}
+        """The same of which the answer to a pull tells. One held for a client that has ended meanwhile tells nobody."""
         self._told: dict[QueueKey, _Reset] = {}
 
     def on_event(self, record: Record) -> None:
@@ -108,6 +110,11 @@ class ResetsAreFollowed(Rule):
             self._lost([key for key in self._told if key[1] == record.target], record.ts_us - PERSIST_US + TAKES_US)
         elif record.kind == "ClientStopped":
             self._lost([key for key in self._told if key[0] == record.group], record.ts_us)
+        elif record.kind == "PullFinished":
+            broker = self.case.ledger.names.broker_of(record.broker_name)
+            key = (record.group, broker, record.topic, record.queue_id)
+            if record.pull_status == "OFFSET_ILLEGAL" and self._answered.get(key) == record.next_offset:
+                self._told[key] = _Reset(self._answered.pop(key), record.ts_us)
         elif record.kind in ("QueueDropped", "QueueSought"):
             broker = self.case.ledger.names.broker_of(record.broker_name)
             key = (record.group, broker, record.topic, record.queue_id)
@@ -124,10 +131,14 @@ class ResetsAreFollowed(Rule):
     def _at_broker(self, record: Record, key: QueueKey) -> None:
         if record.kind == "OffsetReset":
             self._told.pop(key, None)
+            self._answered.pop(key, None)
             self._waits[key] = record.queue_offset
-        elif key in self._waits and (
-            record.origin in RESETS if record.kind == "OffsetCommitted" else record.status == "OFFSET_RESET"
-        ):
+        elif key not in self._waits:
+            return
+        elif record.kind == "PullAnswered":
+            if record.status == "OFFSET_RESET":
+                self._answered[key] = self._waits.pop(key)
+        elif record.origin in RESETS:
             self._told[key] = _Reset(self._waits.pop(key), record.ts_us)
 
     def _lost(self, queues: list[QueueKey], now_us: int) -> None:

@@ -146,7 +146,12 @@ class PopRule(Rule):
         if any(place in contents and contents[place].is_torn for place in behind):
             return TORN
         stands = standing(self.case.ledger.stores, broker)
-        return "" if stands is None else stands.reason
+        if stands is not None:
+            return stands.reason
+        config = broker.running().message_store_config
+        most = min(config.max_transfer_count_on_message_in_memory, config.max_transfer_count_on_message_in_disk)
+        # A reviver that finds nothing that it can read does not go on.
+        return STALE if most == 1 and behind and self.case.points_to_no_record(behind[0]) else ""
 
 
 class AckedStaysAway(PopRule):

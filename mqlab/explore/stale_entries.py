@@ -23,7 +23,8 @@ STALE_TEXT = (
     "when that is the first of all, it takes the queue to be sound, and keeps what lies in front of these files. A "
     "consumer that is given another message through such an entry commits the offset which that one has in its own "
     "queue, and may so pass messages here that it never gets. A broker that judges conditions fails where such an "
-    "entry points to no whole record, and who reads by one stands there for good."
+    "entry points to no whole record, and who reads by one stands there for good; so does a reviver that gets one "
+    "message at a time."
 )
 
 
