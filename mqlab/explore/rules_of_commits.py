@@ -101,11 +101,13 @@ class ResetsAreFollowed(Rule):
 
     def on_event(self, record: Record) -> None:
         """Note the resets, and what makes them void."""
-        if record.kind in ("BrokerStarted", "SubscriptionGroupDeleted"):
-            group = getattr(record, "group", "") if record.kind != "BrokerStarted" else ""
-            for table in (self._waits, self._told) if group else (self._waits,):
-                for key in [key for key in table if key[1] == record.node and group in ("", key[0])]:
-                    del table[key]
+        if record.kind == "BrokerStarted":
+            self._waits = {key: offset for key, offset in self._waits.items() if key[1] != record.node}
+        elif record.kind == "SubscriptionGroupDeleted":
+            gone = [key for key in (*self._waits, *self._told) if key[:2] == (record.group, record.node)]
+            for key in gone:
+                self._waits.pop(key, None)
+                self._told.pop(key, None)
         elif record.kind in ("NodeCrashed", "PowerLost"):
             self._lost([key for key in self._told if key[1] == record.target], record.ts_us - PERSIST_US + TAKES_US)
         elif record.kind == "ClientStopped":

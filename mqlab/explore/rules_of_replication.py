@@ -82,6 +82,8 @@ class _CopyRule(Rule):
         """Note what a slave was seen to append, or judge what is said of it."""
         if record.kind == "ReplicaDataAppended":
             end = record.commit_log_offset + record.body_bytes
+            if self.case.is_live:
+                end = min(end, self.case.broker(record.node).store.max_phy_offset)
             self._ends[record.node] = max(end, self._ends.get(record.node, 0))
         else:
             self._judge(record)

@@ -13,6 +13,8 @@ from mqlab.protocol.topics import is_dlq_topic
 from mqlab.store.dispatch_request import delay_level_table
 from mqlab.trace.record import Record
 
+MOST_HOLD_MS = 30_000
+"""A consumer gives a held pull up after 30 s (consumerTimeoutMillisWhenSuspend)."""
 CHECK_US = 5_000_000
 """The hold service goes through the held pulls so often."""
 LATE_MS = 1_200
@@ -105,7 +107,9 @@ class HoldsEnd(Rule):
         came_us = self._came_us.get(key, now_us)
         at = f"{held.queue[0]} {held.queue[1]} queue {held.queue[2]} offset {held.offset}"
         row = record.row if record is not None else None
-        if now_us - came_us > PROMPT_US and self._tells(held.queue[0]):
+        if held.hold_ms > MOST_HOLD_MS:
+            self.found(row, f"a pull of {at} is to be held for {held.hold_ms} ms, longer than its consumer waits")
+        elif now_us - came_us > PROMPT_US and self._tells(held.queue[0]):
             self.found(row, f"a pull of {at} was held {(now_us - came_us) // 1_000} ms longer than its message needed")
         elif now_us - held.since_us > held.hold_ms * 1_000 + CHECK_US + PROMPT_US:
             self.found(row, f"a pull of {at} was held for {(now_us - held.since_us) // 1_000} ms, not {held.hold_ms}")

@@ -10,6 +10,7 @@ from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
+from mqlab.protocol.message import MessageConst
 from mqlab.protocol.topics import TIMER_TOPIC
 from mqlab.trace.record import Record
 
@@ -51,6 +52,8 @@ class TimersComeInTime(Rule):
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._accepted: Record | None = None
+        self._accepted_ms = 0
+        """When that was, by the broker's clock."""
         self._waiting: dict[Message, Counter[int]] = {}
         """What waits -> how many copies for each slot; those that came out too often are below 0."""
         self._held_at: dict[Message, Record] = {}
@@ -63,7 +66,7 @@ class TimersComeInTime(Rule):
         """Note what waits, and judge what comes out."""
         kind = record.kind
         if kind == "TimerMessageAccepted":
-            self._accepted = record
+            self._accepted, self._accepted_ms = record, self.case.lab.world.nodes[record.node].now_ms()
         elif kind == "MessageStored":
             self._stored(record)
         elif kind == "TimerPutRefused":
@@ -84,6 +87,22 @@ class TimersComeInTime(Rule):
         message = (record.node, accepted.topic, accepted.unique_key)
         self._waiting.setdefault(message, Counter())[accepted.slot_ms] += 1
         self._held_at[message] = record
+        if self.case.is_live:
+            self._compare(accepted, record)
+
+    def _compare(self, accepted: Record, record: Record) -> None:
+        """Compare the slot of a message with the time that it asks for: it is over at that time, or one slot later."""
+        store = self.case.broker(record.node).store
+        message = store.look_message_by_offset(record.commit_log_offset)
+        deliver_ms = _deliver_ms(message.properties, self._accepted_ms) if message is not None else None
+        if deliver_ms is None:
+            return
+        self.judged += 1
+        precision_ms = store.config.timer_precision_ms
+        slot_ms = (deliver_ms - 1) // precision_ms * precision_ms
+        if accepted.slot_ms != slot_ms:
+            early_ms = slot_ms - accepted.slot_ms
+            self.found(record.row, f"timer message {record.unique_key} waits in a slot that is {early_ms} ms too early")
 
     def _out(self, record: Record, slot_ms: int) -> None:
         message = (record.node, record.topic, record.unique_key)
@@ -101,15 +120,17 @@ class TimersComeInTime(Rule):
     def _delivered(self, record: Record) -> None:
         self._out(record, record.slot_ms)
         self.judged += 1
-        if record.late_ms < SLOT_MS:
-            self.found(record.row, f"timer message {record.unique_key} came {SLOT_MS - record.late_ms} ms early")
-        since_us = record.ts_us - record.late_ms * 1_000
+        now_ms = self.case.lab.world.nodes[record.node].now_ms()
+        late_ms = now_ms - record.slot_ms if self.case.is_live else record.late_ms
+        if late_ms < SLOT_MS:
+            self.found(record.row, f"timer message {record.unique_key} came {SLOT_MS - late_ms} ms early")
+        since_us = record.ts_us - late_ms * 1_000
         # Whatever is due waits for those that are tried again.
         refused_us = self._refused_us.get(record.node, -1) + RETRIES_US
         begun_us = max(self._begun_us.get(record.node, 0), refused_us)
-        late = record.late_ms > LATE_MS and record.from_wheel and begun_us < since_us
+        late = late_ms > LATE_MS and record.from_wheel and begun_us < since_us
         if late and self.case.fault_times.none_between(since_us, record.ts_us):
-            self.found(record.row, f"timer message {record.unique_key} came {record.late_ms} ms after its slot began")
+            self.found(record.row, f"timer message {record.unique_key} came {late_ms} ms after its slot began")
 
     def _dropped(self, record: Record) -> None:
         message = (record.node, record.topic, record.unique_key)
@@ -154,3 +175,19 @@ class TimersComeInTime(Rule):
         if found is not None and found.is_torn:
             return TORN
         return DELETED if any(place.broker == broker for place in ledger.stores.deleted) else ""
+
+
+def _deliver_ms(properties: dict[str, str], now_ms: int) -> int | None:
+    """When a message asks to be delivered, ms since 1970; None when it does not say so in numbers.
+
+    Java: org.apache.rocketmq.broker.util.HookUtils.transformTimerMessage.
+    """
+    for name, unit_ms, since_ms in (
+        (MessageConst.TIMER_DELAY_SEC, 1_000, now_ms),
+        (MessageConst.TIMER_DELAY_MS, 1, now_ms),
+        (MessageConst.TIMER_DELIVER_MS, 1, 0),
+    ):
+        text = properties.get(name)
+        if text is not None:
+            return since_ms + int(text) * unit_ms if text.isdigit() else None
+    return None

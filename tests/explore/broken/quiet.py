@@ -21,9 +21,25 @@ from mqlab.explore.rules_of_replication import SlavesFollow
 from mqlab.explore.rules_of_reviving import ReviversKeepUp
 from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreTrue
 from mqlab.explore.rules_of_storing import NothingUnsentIsDelivered
+from mqlab.explore.rules_of_time import RetriesComeInTime
+from mqlab.explore.rules_of_timers import TimersComeInTime
 from mqlab.explore.rules_of_transactions import QuestionsStop
 
-from .mutants import BROKER, CHECK, CONCURRENT, CONSUMER, CQ, LOCKS, OFFSETS, PRODUCER, QUEUE, ROUTES, STORE, Change
+from .mutants import (
+    BROKER,
+    CHECK,
+    CONCURRENT,
+    CONSUMER,
+    CQ,
+    DELIVER,
+    LOCKS,
+    OFFSETS,
+    PRODUCER,
+    QUEUE,
+    ROUTES,
+    STORE,
+    Change,
+)  # fmt: skip
 
 BASE = "name-server n; broker b; topic Orders; producer p messages=40; "
 
@@ -122,6 +138,13 @@ QUIET = (
     _quiet("a proxy renews the handle that it was given first", HandlesAreTheNewest,
            "mqlab.proxy.receipt_handle_manager:ReceiptHandleManager._start_renew_message",
            "handle.handle = renewed", "pass", seed=3, world=f"{BASE}proxy x; push5 w slow_ms=60000"),
+    _quiet("timer messages wait in a slot two seconds early", TimersComeInTime,
+           "mqlab.broker.timer_messages:transform_timer_message",
+           "(deliver_ms - 1) // precision_ms * precision_ms", "(deliver_ms - 1) // precision_ms * precision_ms - 2_000",
+           world="name-server n; broker b; topic Orders; producer p timer_ms=6000; push w"),
+    _quiet("delayed messages come five seconds late", RetriesComeInTime, f"{DELIVER}._deliver_ms",
+           "else unit.tags_code", "else unit.tags_code + 5_000",
+           world="name-server n; broker b; topic Orders; producer p delay_level=2; push w"),
     _quiet("a half message is asked about once too often", QuestionsStop, f"{CHECK}._is_given_up",
            ">= self._config.transaction_check_max", "> self._config.transaction_check_max",
            world="name-server n; broker b transaction_check_max=1 transaction_check_interval=5000 "
