@@ -158,3 +158,15 @@ def test_who_pulls_gives_messages_back_and_pulls_them_again(way: str) -> None:
     assert trial.lab is not None
     found = Counter(r.topic for r in trial.lab.history if r.kind == "PullFinished" and r.messages)
     assert set(found) == {"Orders", "%RETRY%readers"}
+
+
+def test_a_group_that_reads_old_data_is_held_back_and_gets_it_all_the_same() -> None:
+    broker = (
+        "broker b cold_data_flow_control_enable=true cg_cold_read_threshold=500 memory_bytes=20000 "
+        "access_message_in_memory_hot_ratio=1"
+    )
+    load = "producer shop messages=40 every_ms=20 size=1000; pull readers pause_ms=500 batch=4"
+    trial = Trial("drawn", 3, {"world": f"name-server n; {broker}; topic Orders queues=2; {load}"}, ())
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert trial.lab is not None
+    assert [r for r in trial.lab.history if r.kind == "ColdDataPullHeld"]

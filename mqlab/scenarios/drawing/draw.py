@@ -20,7 +20,7 @@ from mqlab.scenarios.drawing.kinds import (
     TOPICS,
 )
 from mqlab.scenarios.drawing.parts import Part, World
-from mqlab.scenarios.drawing.settings import OF_REPLICATION
+from mqlab.scenarios.drawing.settings import BROKER, OF_REPLICATION
 from mqlab.scenarios.drawing.values import TRUTHS, Legal, Value
 from mqlab.scenarios.replication import TABLES_MS
 from mqlab.sim.choices import Choices
@@ -42,6 +42,10 @@ ASKER_ONE_IN = 12
 FIRST_ACT_MS, ACTS_MS = 2_000, 18_000
 PROXY_ONE_IN = 4
 """A proxy costs as much as all the rest, so only one seed in so many may have one."""
+COLD_ONE_IN = 8
+"""In so many seeds one brokers control who reads old data."""
+COLD = ("access_message_in_memory_hot_ratio", "cg_cold_read_threshold", "cold_ctr_strategy_enable")
+LITTLE_MEMORY_BYTES = 20_000
 SLAVES_ONE_IN = 5
 """In so many seeds one has slaves."""
 SETTING_ONE_IN = (0, 10, 10, 3)
@@ -67,8 +71,10 @@ class _Drawing:
         topics = [*plain, *special.values()]
         parts = [self._part("name-server", f"namesrv-{n + 1}") for n in range(self._one("name servers", (1, 1, 1, 2)))]
         slaves = self._slaves(brokers)
-        memory = {} if not slaves else {"memory_bytes": self._own("broker", "machines", "memory_bytes")}
+        cold = self._choose("cold data", COLD_ONE_IN) == 0
+        memory = {"memory_bytes": self._own("broker", "machines", "memory_bytes")} if slaves or cold else {}
         masters = [self._part("broker", name, **memory) for name in brokers]
+        masters = [self._reading_cold_data(part) for part in masters] if cold else masters
         parts += masters if slaves else [_alone(part) for part in masters]
         parts += slaves
         for name in plain:
@@ -91,6 +97,12 @@ class _Drawing:
         if self._choose("transactions", 5) == 0:
             parts.append(self._client("transactions", "bank-1", topics))
         return (*parts, *readers, *self._acts((*parts, *readers)))
+
+    def _reading_cold_data(self, broker: Part) -> Part:
+        """A broker that slows groups down which read what its machine has no more room for."""
+        drawn = {key: self._value(f"{broker.name}/{key}", BROKER[key]) for key in COLD}
+        says = {**broker.says, **drawn, "cold_data_flow_control_enable": True}
+        return broker._replace(says={**says, "memory_bytes": says.get("memory_bytes") or LITTLE_MEMORY_BYTES})
 
     def _group(self, reader: Part) -> Part:
         """What an administrator has set up for a group; one of 5.x may be given its messages in order."""

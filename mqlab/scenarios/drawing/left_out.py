@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 WHO_IT_IS = "it says who or where somebody is, and a world's lines say that"
-A_PART_APART = "it belongs to a part that no line makes yet: Pop, transactions, timers, cold data"
+A_PART_APART = "it belongs to a part that no line makes yet: Pop, transactions, timers"
 ANOTHER_WORLD = "another value is another load, or another contract, which a line would have to say"
 FOR_GOOD = (
     "RocketMQ itself may stand still with it for good: a rebalance that finds a heartbeat under way tells brokers "
@@ -28,11 +28,8 @@ OF_BROKERS: dict[str, tuple[str, ...]] = {
         "server_load_balancer_enable", "load_balance_poll_name_server_interval", "default_message_request_mode",
         "default_pop_share_queue_num", "load_balance_processor_thread_pool_nums",
         "load_balance_thread_pool_queue_capacity", "ack_thread_pool_queue_capacity", "wait_time_mills_in_ack_queue",
-        "lite_pull_message_enable", "enable_slave_acting_master",
-        "allow_recall_when_broker_not_writeable", "cold_ctr_strategy_enable", "use_pid_cold_ctr_strategy",
-        "cg_cold_read_threshold", "global_cold_read_threshold", "cold_data_flow_control_enable",
-        "access_message_in_memory_hot_ratio", "reject_transaction_message",
-        "transaction_metric_flush_interval",
+        "lite_pull_message_enable", "enable_slave_acting_master", "allow_recall_when_broker_not_writeable",
+        "reject_transaction_message", "transaction_metric_flush_interval",
         "wait_time_mills_in_transaction_queue", "timer_wheel_enable", "mapped_file_size_timer_log",
         "timer_precision_ms", "timer_roll_window_slot", "timer_flush_interval_ms", "timer_put_message_thread_num",
         "timer_max_delay_sec", "timer_congest_num_each_slot", "timer_stop_enqueue", "timer_stop_dequeue",
