@@ -192,6 +192,8 @@ class StoredIsDelivered(Rule):
 
     def _parked_is_gone(self, found: Found) -> None:
         ledger = self.case.ledger
+        if found.unique_key in ledger.stores.forgotten.values():
+            return
         copies = [place for place, kept in ledger.stores.stored.items() if kept.unique_key == found.unique_key]
         if found.place in ledger.stores.gaps or found.unique_key in ledger.stores.in_gaps:
             self.excuse(GAP)

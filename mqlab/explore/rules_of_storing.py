@@ -107,7 +107,7 @@ class AcknowledgedSurvives(Rule):
         for place, row in ledger.sends.acknowledged_places.items():
             if row is record.row:
                 self.judged += 1
-                if place not in ledger.stores.stored:
+                if place not in ledger.stores.stored and place not in ledger.stores.forgotten:
                     self.found(row, f"a batch was acknowledged, and nothing of it is at {place}")
 
     def _recovered(self, record: Record) -> None:
@@ -186,8 +186,9 @@ class AcknowledgedIsReadable(Rule):
         places: dict[str, list[Place]] = {}
         for place, stored in (*ledger.stores.stored.items(), *ledger.stores.lost.items()):
             places.setdefault(stored.unique_key, []).append(place)
+        forgotten = frozenset(ledger.stores.forgotten.values())
         for msg_id, row in ledger.sends.acknowledged.items():
-            if msg_id not in kept:
+            if msg_id not in kept and msg_id not in forgotten:
                 if msg_id in ledger.stores.in_gaps or msg_id in ledger.stores.in_passed_over:
                     self.excuse(GAP if msg_id in ledger.stores.in_gaps else STALE)
                     continue
@@ -197,7 +198,7 @@ class AcknowledgedIsReadable(Rule):
                 text = f"message {msg_id} was acknowledged, and no broker has it"
                 self._judge(row, places.get(msg_id, []), msg_id in ledger.stores.lost_keys, text)
         for place, row in ledger.sends.acknowledged_places.items():
-            if place not in found and place not in copies:
+            if place not in found and place not in copies and place not in ledger.stores.forgotten:
                 is_lost = place in ledger.stores.lost or place in ledger.stores.used_twice
                 text = f"the message of a batch at {place} was acknowledged, and is not there"
                 self._judge(row, [place], is_lost, text)

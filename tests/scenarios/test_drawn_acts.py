@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mqlab import scenarios
+from mqlab.errors import LearnerError
 from mqlab.explore import Trial
 from mqlab.lab import Lab
+from mqlab.scenarios.drawing import world_from_text
 from mqlab.scenarios.drawing.kinds import ADMINISTRATOR
 from mqlab.scenarios.drawing.questions import OF_BROKERS, OF_NAME_SERVERS
 
@@ -64,3 +66,20 @@ def test_listeners_are_given_other_limits() -> None:
     lab = played(f"{SERVERS}push workers; producer shop; {act}", 6)
     ((consumer, *_),) = lab.processes["workers-1"].clients  # type: ignore[attr-defined]  # a process of clients
     assert (consumer.pull_batch_size, consumer.consume_thread_min) == (1, 2)
+
+
+def test_a_topic_is_deleted_and_made_anew_by_who_sends_to_it() -> None:
+    world = f"{SERVERS}producer shop messages=40; at 4000ms: delete-topic Orders"
+    trial = Trial("drawn", 3, {"world": world}, ())
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert trial.lab is not None
+    told = [r.kind for r in trial.lab.history
+            if r.kind in ("TopicCreated", "TopicDeleted") and r.topic == "Orders"]  # fmt: skip
+    assert told == ["TopicCreated", "TopicDeleted", "TopicCreated"]
+    stored = [r.queue_offset for r in trial.lab.history if r.kind == "MessageStored" and r.topic == "Orders"]
+    assert stored.count(0) > 2
+
+
+def test_a_topic_that_somebody_reads_is_not_deleted() -> None:
+    with pytest.raises(LearnerError, match="somebody reads Orders"):
+        world_from_text(f"{SERVERS}push workers; at 4000ms: delete-topic Orders")

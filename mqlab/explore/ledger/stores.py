@@ -33,6 +33,8 @@ class StoreBook:
         """The unique keys of all messages of which a copy was lost so."""
         self.deleted: dict[Place, None] = {}
         """What lay in a file that a broker deleted because its disk was full."""
+        self.forgotten: dict[Place, str] = {}
+        """What lay in a topic that was deleted, with its unique key: it is owed to nobody, and offsets begin anew."""
         self.remains: dict[Place, dict[int, None]] = {}
         """The commit-log offsets to which an entry of a lost message may still point."""
         self.gaps: dict[Place, None] = {}
@@ -66,6 +68,7 @@ class StoreBook:
             "StoreRecovered": self._recovered,
             "BrokerStarted": self._broker_started,
             "FileDeleted": self._file_deleted,
+            "TopicDeleted": self._topic_deleted,
         }
 
     def _stored(self, row: Row) -> None:
@@ -180,6 +183,11 @@ class StoreBook:
         for place, kept in self.stored.items():
             if place.broker == row[NODE] and kept.commit_log_offset < end:
                 self.deleted[place] = None
+
+    def _topic_deleted(self, row: Row) -> None:
+        (topic,) = row[FIRST_FIELD:]
+        for place in [p for p in self.stored if (p.broker, p.topic) == (row[NODE], topic)]:
+            self.forgotten[place] = self.stored.pop(place).unique_key
 
     def tag_at(self, place: Place) -> str:
         """The tag of a message: two tags may have one code. Empty where its broker cannot be asked."""

@@ -145,6 +145,13 @@ class Acts:
         header = h.DeleteSubscriptionGroupRequestHeader(act.name, _said(act, "clean_offset"))
         self.administrator.ask(RequestCode.DELETE_SUBSCRIPTIONGROUP, header)
 
+    def delete_topic(self, act: Part) -> None:
+        """Delete a topic at all brokers and name servers; who sends to it makes it anew, with offsets from 0 on."""
+        self.administrator.ask(RequestCode.DELETE_TOPIC_IN_BROKER, h.DeleteTopicRequestHeader(act.name))
+        self.administrator.ask_name_servers(
+            RequestCode.DELETE_TOPIC_IN_NAMESRV, h.DeleteTopicFromNamesrvRequestHeader(act.name)
+        )
+
     def make_topic(self, act: Part) -> None:
         """Make a topic, or give it as many queues: what lies in others is read no more."""
         for broker in self._lab.masters:
@@ -211,7 +218,7 @@ def _said(act: Part, key: str) -> Any:
     return act.says.get(key, DEFAULTS[key])
 
 
-ASKED = ("ask", "ask-name-server", "reset", "set", "delete-group")
+ASKED = ("ask", "ask-name-server", "reset", "set", "delete-group", "delete-topic")
 """The acts for which brokers are asked."""
 DONE: dict[str, Callable[[Acts, Part], None]] = {
     "ask": Acts.ask, "ask-name-server": Acts.ask, "pause": Acts.pause, "adjust": Acts.adjust,
@@ -221,5 +228,5 @@ DONE: dict[str, Callable[[Acts, Part], None]] = {
     "restart-broker": Acts.restart_broker, "restart-slave": Acts.restart_broker,
     "restart-members": Acts.restart_members,
     "delete-group": Acts.delete_group, "scale": Acts.make_topic,
-    "create-topic": Acts.make_topic,
+    "delete-topic": Acts.delete_topic, "create-topic": Acts.make_topic,
 }  # fmt: skip

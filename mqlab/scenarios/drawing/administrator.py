@@ -38,6 +38,12 @@ class Administrator:
                 request = RemotingCommand.request(code, header, body)
                 self._remoting.node.spawn(self._ask(broker.running().broker_addr, request), "ask")
 
+    def ask_name_servers(self, code: int, header: Any) -> None:
+        """Ask all name servers, from now on and without waiting."""
+        for name_server in self._lab.name_servers:
+            request = RemotingCommand.request(code, header, None)
+            self._remoting.node.spawn(self._ask(name_server.address, request), "ask")
+
     def ask_about(self, name: str, ask: Ask, topic: str, groups: Sequence[str]) -> None:
         """Ask a broker or a name server, if it is up, all questions about one thing, one after the other."""
         process = self._lab.processes[name]

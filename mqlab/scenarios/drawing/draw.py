@@ -19,7 +19,7 @@ from mqlab.scenarios.drawing.kinds import (
     THROUGH_PROXIES,
     TOPICS,
 )
-from mqlab.scenarios.drawing.parts import Part, World
+from mqlab.scenarios.drawing.parts import Part, World, is_read
 from mqlab.scenarios.drawing.settings import BROKER, OF_REPLICATION
 from mqlab.scenarios.drawing.values import TRUTHS, Legal, Value
 from mqlab.scenarios.replication import TABLES_MS
@@ -134,6 +134,7 @@ class _Drawing:
     def _acts(self, parts: World) -> list[Part]:
         """Up to five acts, in order of time, of the kinds that this seed uses; most seeds have none or one."""
         fit = {kind: [part.name for part in parts if part.kind in DONE_TO[kind]] for kind in DONE_TO}
+        fit["delete-topic"] = [name for name in fit["delete-topic"] if not is_read(parts, name)]
         kinds = [kind for kind in ACTS if self._choose(f"act {kind}", 2) and fit.get(kind, [MADE])]
         acts: list[Part] = []
         begin_ms = FIRST_ACT_MS + (TABLES_MS if any(part.says.get("known") for part in parts) else 0)
@@ -143,7 +144,8 @@ class _Drawing:
             own = {key: self._value(f"act {number} {key}", legal) for key, legal in OWN[kind].items()}
             own.update(self._changes(f"act {number}", kind))
             acts.append(Part(kind, self._one(f"act {number} to", fit.get(kind, [MADE])), own, at_ms))
-        return sorted(acts, key=lambda act: act.at_ms)
+        read = [act for act in acts if act.kind == "delete-topic" and is_read((*parts, *acts), act.name)]
+        return sorted((act for act in acts if act not in read), key=lambda act: act.at_ms)
 
     def _changes(self, point: str, kind: str) -> dict[str, Value]:
         """The settings that an act changes: up to four where it can change some."""

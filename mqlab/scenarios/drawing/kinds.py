@@ -131,6 +131,7 @@ OWN: dict[str, dict[str, Legal]] = {
     "adjust": {},
     "delete-group": {"clean_offset": SWITCH},
     "scale": {"queues": number(1, 64, 1, 5, 8)},
+    "delete-topic": {},
     "create-topic": {"queues": number(1, 64, 1, 4)},
 }  # fmt: skip
 """What a line says about a part itself, beside RocketMQ's settings."""
@@ -174,6 +175,7 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "adjust": settings.ADJUSTED,
     "delete-group": {},
     "scale": {},
+    "delete-topic": {},
     "create-topic": {},
 }
 """What a line may set of RocketMQ's own settings."""
@@ -182,13 +184,15 @@ KINDS = tuple(OWN)
 ACTS = (
     "ask", "ask-name-server", "suspend", "pause", "seek", "reset", "subscribe", "unsubscribe", "set", "restart-broker",
     "restart-slave", "restart-members", "restart-pollers", "restart-poppers", "adjust", "delete-group", "scale",
+    "delete-topic",
     "create-topic",
 )  # fmt: skip
 """What people do while the world plays: an administrator asks a broker or a name server about something, a group of
 listeners stands still for a while, one that polls rests, or goes on elsewhere, a group is set to what was stored
 `back_ms` ago (0: to the end), a group reads a topic too or no more, a broker is set to something else while it runs, a
 broker, a slave or the members of a group stop in good order and start again with other settings, listeners are given
-other limits, a group is forgotten, with how far it came or without, a topic gets as many queues, a topic is made."""
+other limits, a group is forgotten, with how far it came or without, a topic gets as many queues, one that nobody reads
+is deleted, a topic is made."""
 DONE_TO: dict[str, tuple[str, ...]] = {
     "delete-group": (
         "push", "replier", "orderly", "broadcasting", "lite", "pull", "schedule", "pop", "push5", "simple5",
@@ -201,7 +205,7 @@ DONE_TO: dict[str, tuple[str, ...]] = {
     "subscribe": ("push", "replier", "orderly", "broadcasting", "lite"),
     "unsubscribe": ("push", "replier", "orderly", "broadcasting", "lite"),
     "suspend": ("push", "replier", "orderly", "broadcasting"),
-    "pause": ("lite",), "seek": ("lite",), "scale": ("topic",),
+    "pause": ("lite",), "seek": ("lite",), "scale": ("topic",), "delete-topic": ("topic",),
     "reset": ("push", "replier", "orderly", "lite", "pull", "schedule", "pop"),
 }  # fmt: skip
 """The kinds of parts that an act can be done to, by the name of its line."""

@@ -136,6 +136,17 @@ def _check_act(world: World, place: int, part: Part) -> None:
     if kinds and part.name not in fit:
         hint = f"choose among {', '.join(fit)}" if fit else f"there has to be a line of {' or '.join(kinds)} for that"
         raise _bad(place, part.text, f"nothing named {part.name!r} can be done that to", hint)
+    if part.kind == "delete-topic" and is_read(world, part.name):
+        raise _bad(place, part.text, f"somebody reads {part.name}", "delete a topic that nobody reads")
+
+
+def is_read(world: World, topic: str) -> bool:
+    """Does anybody read this topic, or begin to while the world plays?"""
+    return any(
+        part.says.get("topic", TOPICS[0]) == topic
+        for part in world
+        if "members" in OWN[part.kind] or part.kind == "subscribe"
+    )
 
 
 def _part(place: int, line: str) -> Part:
