@@ -171,7 +171,8 @@ class StoredIsDelivered(Rule):
                 if self.case.is_stale(place):
                     self.excuse(STALE)
                     continue
-                if self._has_moved(found):
+                # From its log a broker brings back what was in a deleted topic, when it starts again.
+                if self._has_moved(found) or found.unique_key in self.case.ledger.stores.forgotten.get(place, ()):
                     continue
                 if kept is None:
                     self.found(None, f"{place} holds message {found.unique_key}, which no event told of")
@@ -192,7 +193,7 @@ class StoredIsDelivered(Rule):
 
     def _parked_is_gone(self, found: Found) -> None:
         ledger = self.case.ledger
-        if found.unique_key in ledger.stores.forgotten.values():
+        if found.unique_key in ledger.stores.forgotten_keys:
             return
         copies = [place for place, kept in ledger.stores.stored.items() if kept.unique_key == found.unique_key]
         if found.place in ledger.stores.gaps or found.unique_key in ledger.stores.in_gaps:

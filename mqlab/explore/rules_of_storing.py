@@ -186,9 +186,8 @@ class AcknowledgedIsReadable(Rule):
         places: dict[str, list[Place]] = {}
         for place, stored in (*ledger.stores.stored.items(), *ledger.stores.lost.items()):
             places.setdefault(stored.unique_key, []).append(place)
-        forgotten = frozenset(ledger.stores.forgotten.values())
         for msg_id, row in ledger.sends.acknowledged.items():
-            if msg_id not in kept and msg_id not in forgotten:
+            if msg_id not in kept and msg_id not in ledger.stores.forgotten_keys:
                 if msg_id in ledger.stores.in_gaps or msg_id in ledger.stores.in_passed_over:
                     self.excuse(GAP if msg_id in ledger.stores.in_gaps else STALE)
                     continue

@@ -130,9 +130,8 @@ class EndsAreKept(Rule):
                 is_stale = there.get(found.unique_key, True) and self.case.is_stale(found.place)
                 there[found.unique_key] = is_stale
         stores = self.case.ledger.stores
-        forgotten = frozenset(stores.forgotten.values())
         for key, record in self._ends.items():
-            if key in forgotten:
+            if key in stores.forgotten_keys:
                 continue
             self.judged += 1
             if record.local_state == ROLLBACK:

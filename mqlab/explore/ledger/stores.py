@@ -33,8 +33,10 @@ class StoreBook:
         """The unique keys of all messages of which a copy was lost so."""
         self.deleted: dict[Place, None] = {}
         """What lay in a file that a broker deleted because its disk was full."""
-        self.forgotten: dict[Place, str] = {}
-        """What lay in a topic that was deleted, with its unique key: it is owed to nobody, and offsets begin anew."""
+        self.forgotten: dict[Place, dict[str, None]] = {}
+        """The unique keys of what lay in a topic that was deleted: it is owed to nobody, and offsets begin anew."""
+        self.forgotten_keys: dict[str, None] = {}
+        """All of these keys."""
         self.remains: dict[Place, dict[int, None]] = {}
         """The commit-log offsets to which an entry of a lost message may still point."""
         self.gaps: dict[Place, None] = {}
@@ -68,7 +70,6 @@ class StoreBook:
             "StoreRecovered": self._recovered,
             "BrokerStarted": self._broker_started,
             "FileDeleted": self._file_deleted,
-            "TopicDeleted": self._topic_deleted,
         }
 
     def _stored(self, row: Row) -> None:
@@ -175,6 +176,9 @@ class StoreBook:
     def _file_deleted(self, row: Row) -> None:
         path, reason = row[FIRST_FIELD:]
         *_, folder, name = path.split("/")
+        if reason == "topic deleted":
+            self._topic_deleted(row[NODE], name)
+            return
         if folder != "commitlog" or reason != "space":
             return
         broker = self._names.broker(row[NODE])
@@ -184,10 +188,10 @@ class StoreBook:
             if place.broker == row[NODE] and kept.commit_log_offset < end:
                 self.deleted[place] = None
 
-    def _topic_deleted(self, row: Row) -> None:
-        (topic,) = row[FIRST_FIELD:]
-        for place in [p for p in self.stored if (p.broker, p.topic) == (row[NODE], topic)]:
-            self.forgotten[place] = self.stored.pop(place).unique_key
+    def _topic_deleted(self, broker: str, topic: str) -> None:
+        for place in [p for p in self.stored if (p.broker, p.topic) == (broker, topic)]:
+            unique_key = self.stored.pop(place).unique_key
+            self.forgotten.setdefault(place, {})[unique_key] = self.forgotten_keys[unique_key] = None
 
     def tag_at(self, place: Place) -> str:
         """The tag of a message: two tags may have one code. Empty where its broker cannot be asked."""
