@@ -83,3 +83,15 @@ def test_a_topic_is_deleted_and_made_anew_by_who_sends_to_it() -> None:
 def test_a_topic_that_somebody_reads_is_not_deleted() -> None:
     with pytest.raises(LearnerError, match="somebody reads Orders"):
         world_from_text(f"{SERVERS}push workers; at 4000ms: delete-topic Orders")
+
+
+@pytest.mark.parametrize("name", ["n", "p"])
+def test_a_name_server_and_a_proxy_stop_in_good_order_and_start_again(name: str) -> None:
+    world = f"{SERVERS}proxy p; push5 workers; producer5 shop; at 5000ms: restart-server {name} down_ms=500"
+    trial = Trial("drawn", 3, {"world": world}, ())
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert trial.lab is not None
+    started = [r.ts_us // 100_000 for r in trial.lab.history if r.kind == "NodeStarted" and r.target == name]
+    assert started == [0, 55]
+    ends = [r.ts_us // 100_000 for r in trial.lab.history if r.kind in ("ConnectionClosed", "ChannelClosed")]
+    assert 50 in ends

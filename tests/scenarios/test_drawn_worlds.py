@@ -175,10 +175,11 @@ def test_a_world_in_which_people_do_everything_is_played_again_from_a_report(tmp
         "seek": "pollers", "scale": "Orders", "create-topic": "Refunds", "set": "b", "restart-broker": "b",
         "restart-slave": "s", "ask": "b", "ask-name-server": "n", "pause": "pollers", "restart-pollers": "pollers",
         "restart-poppers": "takers", "delete-topic": "Payments",
+        "restart-server": "n",
     }  # fmt: skip
     acts = [f"at {3_000 + 500 * place}ms: {kind} {on.get(kind, 'workers')}" for place, kind in enumerate(ACTS)]
     world = "; ".join([SMALL, "slave s of=b", "topic Payments", "lite pollers", "pop takers", *acts])
-    lab = scenarios.get("drawn").play(3, seconds=18, parameters={"world": world})
+    lab = scenarios.get("drawn").play(3, seconds=20, parameters={"world": world})
     path = str(tmp_path / "world.mqlab")
     lab.report(path)
     assert replay(read_report(path)).lab.trace_hash() == lab.trace_hash()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.broker_config import BrokerConfig
 from mqlab.client.service_state import ServiceState
+from mqlab.lab.processes import NameServerProcess, ProxyProcess
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.java_properties import encode_java_properties, property_names
@@ -127,6 +128,13 @@ class Acts:
         at = f"at {self._lab.now_ms + _said(act, 'down_ms'):g}ms"
         self._lab.faults(f"{at}: fill_disk {act.name} by {ROOM_BYTES}\n{at}: restart {act.name}")
 
+    def restart_server(self, act: Part) -> None:
+        """Stop a name server or a proxy in good order, and start it a while later."""
+        process = self._lab.processes[act.name]
+        if isinstance(process, NameServerProcess | ProxyProcess) and process.is_up():
+            process.running().shutdown()
+        self._lab.faults(f"at {self._lab.now_ms + _said(act, 'down_ms'):g}ms: restart {act.name}")
+
     def restart_members(self, act: Part) -> None:
         """Stop the members of a group in good order, and start them a while later with other settings."""
         for consumer in self._running(act.name):
@@ -225,7 +233,7 @@ DONE: dict[str, Callable[[Acts, Part], None]] = {
     "restart-pollers": Acts.restart_pollers, "restart-poppers": Acts.restart_members,
     "suspend": Acts.suspend, "seek": Acts.seek, "reset": Acts.reset,
     "subscribe": Acts.subscribe, "unsubscribe": Acts.unsubscribe, "set": Acts.set_broker,
-    "restart-broker": Acts.restart_broker, "restart-slave": Acts.restart_broker,
+    "restart-server": Acts.restart_server, "restart-broker": Acts.restart_broker, "restart-slave": Acts.restart_broker,
     "restart-members": Acts.restart_members,
     "delete-group": Acts.delete_group, "scale": Acts.make_topic,
     "delete-topic": Acts.delete_topic, "create-topic": Acts.make_topic,

@@ -125,6 +125,7 @@ OWN: dict[str, dict[str, Legal]] = {
     "set": {},
     "restart-broker": {"down_ms": number(1, 3_600_000, 500, 3_000)},
     "restart-slave": {"down_ms": number(1, 3_600_000, 500, 3_000)},
+    "restart-server": {"down_ms": number(1, 3_600_000, 500, 3_000)},
     "restart-members": {"down_ms": number(1, 3_600_000, 100, 2_000)},
     "restart-pollers": {"down_ms": number(1, 3_600_000, 100, 2_000)},
     "restart-poppers": {"down_ms": number(1, 3_600_000, 100, 2_000)},
@@ -169,6 +170,7 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "set": settings.SET_BROKER,
     "restart-broker": settings.RESTARTED_BROKER,
     "restart-slave": settings.SLAVE,
+    "restart-server": {},
     "restart-members": settings.PUSH,
     "restart-pollers": settings.LITE,
     "restart-poppers": settings.POP,
@@ -183,22 +185,21 @@ SETTINGS: dict[str, dict[str, Legal]] = {
 KINDS = tuple(OWN)
 ACTS = (
     "ask", "ask-name-server", "suspend", "pause", "seek", "reset", "subscribe", "unsubscribe", "set", "restart-broker",
-    "restart-slave", "restart-members", "restart-pollers", "restart-poppers", "adjust", "delete-group", "scale",
-    "delete-topic",
-    "create-topic",
+    "restart-slave", "restart-server", "restart-members", "restart-pollers", "restart-poppers", "adjust",
+    "delete-group", "scale", "delete-topic", "create-topic",
 )  # fmt: skip
 """What people do while the world plays: an administrator asks a broker or a name server about something, a group of
 listeners stands still for a while, one that polls rests, or goes on elsewhere, a group is set to what was stored
 `back_ms` ago (0: to the end), a group reads a topic too or no more, a broker is set to something else while it runs, a
-broker, a slave or the members of a group stop in good order and start again with other settings, listeners are given
-other limits, a group is forgotten, with how far it came or without, a topic gets as many queues, one that nobody reads
-is deleted, a topic is made."""
+broker, a slave or the members of a group stop in good order and start again with other settings, so do a name server
+and a proxy without, listeners are given other limits, a group is forgotten, with how far it came or without, a topic
+gets as many queues, one that nobody reads is deleted, a topic is made."""
 DONE_TO: dict[str, tuple[str, ...]] = {
     "delete-group": (
         "push", "replier", "orderly", "broadcasting", "lite", "pull", "schedule", "pop", "push5", "simple5",
     ),
     "ask": ("broker", "slave"), "ask-name-server": ("name-server",), "set": ("broker",),
-    "restart-broker": ("broker",), "restart-slave": ("slave",),
+    "restart-broker": ("broker",), "restart-slave": ("slave",), "restart-server": ("name-server", "proxy"),
     "restart-members": ("push", "replier", "orderly", "broadcasting"),
     "adjust": ("push", "orderly", "broadcasting"),
     "restart-pollers": ("lite",), "restart-poppers": ("pop",),
