@@ -9,6 +9,7 @@ from mqlab.explore.places import Place
 from mqlab.explore.rule import Rule
 from mqlab.explore.rules_of_storing import GAP, GAP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.protocol.message import MessageConst
 from mqlab.store.batch_consume_queue import BatchConsumeQueue
 from mqlab.store.message_store_config import CQ_STORE_UNIT_SIZE
 
@@ -37,7 +38,10 @@ class _EntryRule(Rule):
 
 
 class EachHasAnEntry(_EntryRule):
-    """In the end each record of a log has an entry of its own in its queue, at a slave as at its master."""
+    """In the end each record of a log has an entry of its own in its queue, at a slave as at its master.
+
+    The records of a topic that was deleted stay in the log without entries.
+    """
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {GAP: GAP_TEXT, STALE: STALE_TEXT}
 
@@ -50,8 +54,11 @@ class EachHasAnEntry(_EntryRule):
     def _read(self, broker: BrokerProcess) -> None:
         store = broker.store
         log, topics = store.commit_log, broker.running().topic_config_manager.topic_config_table
+        forgotten = self.case.ledger.stores.forgotten_keys
         for request in log.read_requests(log.min_offset, log.max_offset)[0]:
             if not request.has_queue_entry or request.batch_size or request.topic not in topics:
+                continue
+            if request.properties.get(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX) in forgotten:
                 continue
             self.judged += 1
             queue = store.find_consume_queue(request.topic, request.queue_id)
