@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mqlab.lab import Lab
 
 
-@scenario("drawn", seconds=25, faults=ANY_FAULT)
+@scenario("drawn", seconds=25, faults=(*ANY_FAULT, "slow_disk"))
 async def drawn(lab: Lab, *, world: str = "") -> None:
     """The seed draws which servers, topics, clients and settings there are; `world` says it instead, as text."""
     await build_world(lab, world_from_text(world) if world.strip() else draw_world(lab.seed))

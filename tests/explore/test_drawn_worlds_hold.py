@@ -94,6 +94,10 @@ def test_drawn_worlds_hold_all_rules(seed: int) -> None:
             id="stopped before the first end",
         ),
         pytest.param(
+            1, "topic Orders; replier w; asker p messages=20; producer q timer_ms=1500; producer r messages=40; pop v; "
+            "transactions s", "at 1000ms: slow_disk broker-a by 300ms for 9000ms", id="all that a slow disk makes wait",
+        ),
+        pytest.param(
             2, f"{TO_SUBSCRIBE}; lite w tags=paid; at 8000ms: subscribe w topic=Payments", "",
             id="polled by tags, later",
         ),

@@ -42,6 +42,12 @@ ASKER_ONE_IN = 12
 FIRST_ACT_MS, ACTS_MS = 2_000, 18_000
 PROXY_ONE_IN = 4
 """A proxy costs as much as all the rest, so only one seed in so many may have one."""
+POPPING = ("pop", "push5", "simple5")
+ENGINES: tuple[dict[str, Value], ...] = (
+    {}, {}, {"enable_pop_buffer_merge": True}, {"pop_consumer_kv_service_enable": True},
+    {"pop_consumer_kv_service_enable": True, "enable_pop_buffer_merge": True},
+)  # fmt: skip
+"""How brokers note what is popped, where anybody pops."""
 COLD_ONE_IN = 8
 """In so many seeds one brokers control who reads old data."""
 COLD = ("access_message_in_memory_hot_ratio", "cg_cold_read_threshold", "cold_ctr_strategy_enable")
@@ -84,7 +90,12 @@ class _Drawing:
             parts.append(self._part("topic", name, queues=self._own("topic", name, "queues"), type=kind))
         readers = self._readers(topics, proxied)
         if any(reader.says.get("wants", ALL) != ALL for reader in readers):
-            parts = [_judging(part) if part.kind == "broker" else part for part in parts]
+            parts = [_saying(part, enable_property_filter=True) if part.kind == "broker" else part for part in parts]
+        engine = ENGINES[self._choose("engine of pops", len(ENGINES))]
+        if any(reader.kind in POPPING for reader in readers):
+            parts = [_saying(part, **engine) if part.kind == "broker" else part for part in parts]
+        if self._choose("recalls", 2):
+            parts = [_saying(part, recall_message_enable=True) if part.kind == "broker" else part for part in parts]
         for reader in readers:
             if reader.kind in SET_UP and (set_up := self._group(reader)).says:
                 parts.append(set_up)
@@ -197,6 +208,6 @@ def _alone(broker: Part) -> Part:
     return broker._replace(says={key: value for key, value in broker.says.items() if key not in OF_REPLICATION})
 
 
-def _judging(broker: Part) -> Part:
-    """The broker, if groups may read by a condition there."""
-    return broker._replace(says={**broker.says, "enable_property_filter": True})
+def _saying(broker: Part, **more: Value) -> Part:
+    """The broker, with settings that all brokers of a world have or none."""
+    return broker._replace(says={**broker.says, **more})

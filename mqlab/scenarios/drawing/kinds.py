@@ -108,7 +108,8 @@ OWN: dict[str, dict[str, Legal]] = {
         "debit_ms": number(0, 60_000, 10, 150, 3_000),
     },
     "push5": {
-        **POLLING, "refuse_one_in": number(0, 1_000, 0, 0, 5, 20), "slow_ms": number(1, 60_000, 20, 500, 3_000),
+        **POLLING, "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
+        "slow_ms": number(1, 3_600_000, 20, 500, 3_000, 100_000),
     },
     "simple5": {
         **POLLING, "batch": number(1, 32, 1, 8), "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
