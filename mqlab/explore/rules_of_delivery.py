@@ -64,11 +64,12 @@ def why_never_given(case: Case, reader: Reader, place: Place) -> str:
 
 
 class CommittedIsConsumed(Rule):
-    """An offset never passes a message that no listener has consumed or given back: no committed one, none in memory.
+    """A committed offset never passes a message that no listener has consumed or given back.
 
-    Giving back counts as consumed: the copy in the retry topic or among the dead letters goes on from there. In
-    broadcasting nothing is given back, and every end of a listener counts. A group that does not want a topic from its
-    beginning is judged from where it began, and after a reset or a seek from where that lets it go on.
+    Nor does what a push consumer notes in its memory when its listener has ended. Giving back counts as consumed: the
+    copy in the retry topic or among the dead letters goes on from there. In broadcasting nothing is given back, and
+    every end of a listener counts. A group that does not want a topic from its beginning is judged from where it began,
+    and after a reset or a seek from where that lets it go on.
     """
 
     kinds = ("OffsetCommitted", "OffsetPersisted", "OffsetUpdated")

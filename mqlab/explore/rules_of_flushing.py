@@ -161,7 +161,10 @@ class RecoveredIsWhole(Rule):
 
 
 class EveryKeyIsFound(Rule):
-    """In the end every message that has a key is found by it, also within the second in which it was stored."""
+    """In the end every message that has a key is found by it, also within the second in which it was stored.
+
+    A loss of power may take the head of an index file, with the time from which it counts seconds: then any time counts.
+    """
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT, UNFLUSHED: UNFLUSHED_TEXT}
 
@@ -187,7 +190,7 @@ class EveryKeyIsFound(Rule):
                 answer = store.query_message(place.topic, key, MOST_ANSWERS, 0, FAR_AWAY_MS)
                 if not _has(answer.messages, at):
                     self.found(None, f"asked for {key!r} of {place.topic}, {place.broker} does not find {place}")
-                elif unit is not None:
+                elif unit is not None and place.broker not in self.case.ledger.processes.power_lost_us:
                     self._ask_for_its_time(store, place, key, unit)
 
     def _ask_for_its_time(self, store: ReadableStore, place: Place, key: str, unit: CqUnit) -> None:

@@ -53,6 +53,8 @@ def test_no_rule_is_silent_in_all_scenarios() -> None:
         judged = Trial(name, seed).outcome.judged
         assert judged.keys() == {rule.__name__ for rule in RULES}
         silent -= {rule for rule, times in judged.items() if times}
+    reset = {"world": "name-server n; broker b; topic Orders; producer p messages=40; push w; at 9000ms: reset w"}
+    silent -= {rule for rule, times in Trial("drawn", 0, reset, ()).outcome.judged.items() if times}
     assert silent == set()
 
 
