@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from enum import Enum
-from typing import Any
 
 from mqlab.protocol.message import MessageExt
 from mqlab.protocol.message_id import create_message_id
@@ -160,9 +159,3 @@ class PendingPut(Future[PutMessageResult]):
     def __init__(self) -> None:
         super().__init__("the result of a put that waits for the lock")
         self.appended: Future[None] = Future("the lock of the commit log")
-
-    def __await__(self) -> Generator[Any, None, PutMessageResult]:
-        # The world knows futures, and no other kind of them.
-        told: Future[PutMessageResult] = Future(self.label)
-        self.add_done_callback(lambda done: told.set_result(done.result()))
-        return told.__await__()
