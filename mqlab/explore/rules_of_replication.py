@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT
+from mqlab.lab.processes import ProxyProcess
 from mqlab.protocol.route import MASTER_ID
 from mqlab.store import BrokerRole
 from mqlab.trace.record import Record
@@ -26,6 +27,12 @@ SHORTER_TEXT = (
     "goes on where its log ends when the master's is longer again: from there on the logs are the same, before it not. "
     "That can be in the midst of a record: a slave that is killed is recovered up to there, and copies what is behind "
     "it anew, as far as the master still has it."
+)
+
+PREFERS = "a proxy that prefers a master"
+PREFERS_TEXT = (
+    "A proxy asks the master of a broker for messages, and where its route names none the slave with the smallest id "
+    "(getMasterAddrPrefer): a slave may be asked for a pop."
 )
 
 
@@ -234,13 +241,22 @@ class SlavesOnlyGive(Rule):
     """A slave stores nothing of its own, and nobody who looks for a master asks it for a lock or a pop."""
 
     kinds = ("MessageStored", "QueueLocked", "PopReceived")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {PREFERS: PREFERS_TEXT}
 
     def on_event(self, record: Record) -> None:
         """Look who does it, where there are slaves."""
         self.judged += any(broker.is_slave for broker in self.case.lab.brokers)
-        if self.case.ledger.names.original_of(record.node) != record.node:
+        if self.case.ledger.names.original_of(record.node) == record.node:
+            return
+        if record.kind == "PopReceived" and self._is_proxy(record.remote):
+            self.excuse(PREFERS)
+        else:
             at = f"{record.topic} queue {record.queue_id}"
             self.found(record.row, f"{record.node} is a slave, and has a {record.kind} of {at}")
+
+    def _is_proxy(self, address: str) -> bool:
+        node = self.case.lab.world.network.node_at(address)
+        return node is not None and isinstance(self.case.lab.processes.get(node.name), ProxyProcess)
 
 
 class ReadersComeHome(Rule):

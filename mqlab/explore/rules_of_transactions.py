@@ -220,7 +220,7 @@ class EndedIsLeftAlone(Rule):
 
     kinds = (
         "TransactionEnded", "TransactionOpWritten", "DispatchStalled", "HalfMessageStoredAgain", "BrokerStarted",
-        "NodeThawed", "DiskHung", "DiskUnhung",
+        "NodeThawed", "DiskHung", "DiskUnhung", "DiskSlowed", "DiskQuick",
     )  # fmt: skip
     EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WRITTEN: NOT_WRITTEN_TEXT, STALE: STALE_TEXT}
 
@@ -231,7 +231,7 @@ class EndedIsLeftAlone(Rule):
         self._refused_us: dict[str, list[int]] = {}
         """Broker -> when its store refused an op message, or had no room for an entry."""
         self._hung: dict[str, None] = {}
-        """Machines whose disks hang: there an end waits for the one that is being written."""
+        """Machines whose disks hang, or are slow: there an end waits for what is being written."""
 
     def on_event(self, record: Record) -> None:
         """Note ends, forget those of a broker that was stopped or could not write, and judge questions."""
@@ -245,9 +245,9 @@ class EndedIsLeftAlone(Rule):
             self._asked(record)
         elif record.kind != "TransactionOpWritten":
             stopped = record.node if record.kind == "BrokerStarted" else record.target
-            if record.kind == "DiskHung":
+            if record.kind in ("DiskHung", "DiskSlowed"):
                 self._hung[stopped] = None
-            elif record.kind == "DiskUnhung":
+            elif record.kind in ("DiskUnhung", "DiskQuick"):
                 self._hung.pop(stopped, None)
             self._ended_us = {key: us for key, us in self._ended_us.items() if key[0] != stopped}
 

@@ -48,10 +48,12 @@ def _body(key: str, size: int) -> bytes:
 def number_of(message: MessageExt) -> int:
     """The number of a message of a load; WrongBody if its body is not the one that was sent under its key.
 
-    A record that a loss of power has torn may come without its properties, and so without its key.
+    A record that a loss of power has torn may come without its properties, and so without its key, or with zeros in it.
     """
     written = message.body.split(b" ", 3)[2:3]
-    key = message.keys or b"".join(written).decode("ascii", "replace")
+    key = message.keys or ""
+    if not key or "\0" in key:
+        key = b"".join(written).decode("ascii", "replace")
     if message.body != _body(key, len(message.body)) or not key.startswith(KEY):
         raise WrongBody(message)
     return int(key.removeprefix(KEY))

@@ -94,6 +94,21 @@ def test_drawn_worlds_hold_all_rules(seed: int) -> None:
             id="stopped before the first end",
         ),
         pytest.param(
+            525, "broker broker-b; topic Orders queues=1; producer shop-1 way=batches messages=20 every_ms=20 "
+            "delay_level=2 recall_one_in=3; asker asker-1 messages=20 every_ms=1000 size=30 timeout_ms=3000 "
+            "to=selector; transactions bank-1 messages=16 every_ms=200 size=30; schedule clerks-1 members=2; "
+            "replier repliers-1 members=2 refuse_one_in=20 slow_ms=3000; at 16012ms: reset repliers-1",
+            "at 5132ms: crash asker-1 for 2566ms; at 8256ms: drift clerks-1-1 by -879 for 1695ms",
+            id="one id in the topic and in the retry topic at once",
+        ),
+        pytest.param(
+            310, "broker broker-b; topic Orders queues=1; topic Payments queues=1; producer shop-1 topic=Payments "
+            "way=batches to=selector messages=20 every_ms=20; asker asker-1 topic=Payments messages=20 every_ms=200 "
+            "size=30 timeout_ms=500 to=selector; replier repliers-1 members=3 refuse_one_in=20; "
+            "replier repliers-2 topic=Payments members=2 moves=true slow_ms=3000",
+            "at 6513ms: power_off broker-a for 898ms", id="a key that is torn",
+        ),
+        pytest.param(
             1, "topic Orders; replier w; asker p messages=20; producer q timer_ms=1500; producer r messages=40; pop v; "
             "transactions s", "at 1000ms: slow_disk broker-a by 300ms for 9000ms", id="all that a slow disk makes wait",
         ),
@@ -147,6 +162,14 @@ def test_what_people_do_meets_what_rocketmq_does_by_name(seed: int, world: str, 
     outcome = Trial("drawn", seed, {"world": BASE + world}, plan_from_text(faults)).outcome
     assert outcome.passed, outcome.breaches[0]
     assert exception in outcome.excused
+
+
+def test_a_proxy_asks_a_slave_whose_master_is_away() -> None:
+    world = f"{BASE}slave s of=broker-a; topic Orders; proxy p; simple5 w; producer q messages=40"
+    faults = plan_from_text("at 3000ms: crash broker-a for 90000ms")
+    outcome = Trial("drawn", 1, {"world": world}, faults).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert "a proxy that prefers a master" in outcome.excused
 
 
 def test_a_lock_stays_at_a_broker_that_no_route_names() -> None:

@@ -71,7 +71,10 @@ class ConsumptionBook:
         """(reader, broker, topic, queue id) -> the offsets at which it was told to go on by a named act: a reset, a
         seek. What lies in front of the last one was passed over on purpose, unless it was consumed before.
         """
-        self._tries_of: dict[Delivery, int] = {}
+        self._tries_of: dict[Delivery, list[int]] = {}
+        """(process, the rest of a delivery) -> how often what its listener is at was tried. It may be at two of a batch
+        that have one id, one in the topic and one in the retry topic, and nobody can say which it has done first.
+        """
         self._batches: dict[tuple[str, Delivery], list[Delivery]] = {}
         """(process, delivery) -> what a listener was called with beside that message, which is the first."""
         self._asked_from: dict[tuple[str, str, str, str, int], int] = {}
@@ -159,7 +162,7 @@ class ConsumptionBook:
         for one in (delivery, *batch):
             self.delivered[one] = max(tries, self.delivered.get(one, 0))
             self._delivered_us[one] = row[TS_US]
-            self._tries_of[(row[NODE], *one[1:])] = tries
+            self._tries_of.setdefault((row[NODE], *one[1:]), []).append(tries)
             if not tries:
                 self._untried.add(one)
         stale = self._stores.taken_through(Place(broker, topic, queue_id, queue_offset), msg_id)
@@ -174,9 +177,13 @@ class ConsumptionBook:
         msg_id = self._whole_id(broker, row, msg_id)
         first = (reader, broker, queue_id, queue_offset, msg_id)
         batch = self._batches.pop((row[NODE], first), ())
-        if status in ("CONSUME_SUCCESS", "SUCCESS", "COMMIT") or broadcasting:
-            for delivery in (first, *batch):
+        succeeded = status in ("CONSUME_SUCCESS", "SUCCESS", "COMMIT") or broadcasting
+        for delivery in (first, *batch):
+            if succeeded:
                 self._note_done(delivery, row[NODE])
+            under_way = self._tries_of.get((row[NODE], *delivery[1:]), [])
+            if under_way:
+                under_way.remove(max(under_way) if succeeded else min(under_way))
 
     def _behind_the_first(
         self, first: Delivery, group: str, topic: str, count: int, tries: int
@@ -220,7 +227,7 @@ class ConsumptionBook:
         return msg_id
 
     def _note_done(self, delivery: Delivery, process: str) -> None:
-        tries = self._tries_of.get((process, *delivery[1:]), 0)
+        tries = max(self._tries_of.get((process, *delivery[1:]), []), default=0)
         self.done[delivery] = max(tries, self.done.get(delivery, 0))
 
     def _message_given_back(self, row: Row) -> None:
