@@ -66,7 +66,7 @@ def is_passed_over(store: ReadableStore, stores: StoreBook, place: Place) -> boo
 
 def _is_its_own(stores: StoreBook, place: Place, unit: CqUnit | None) -> bool:
     kept = stores.stored.get(place)
-    return unit is not None and kept is not None and unit.pos == kept.commit_log_offset
+    return unit is not None and kept is not None and (unit.pos, unit.size) == (kept.commit_log_offset, kept.size)
 
 
 def _is_left(stores: StoreBook, place: Place, unit: CqUnit) -> bool:
