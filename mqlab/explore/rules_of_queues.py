@@ -11,11 +11,14 @@ from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_leftovers import GHOST, GHOST_TEXT
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
+from mqlab.trace.bus import Row
 from mqlab.trace.record import Record
 
 LATE_PULL = "a pull that was being prepared"
 ROUND_US = 30_000_000
 """A round of rebalancing comes every 20 s, and asks brokers that may need a while."""
+TURN_US = 60_000_000
+"""Longer than a pull takes that is held, and answered by nobody."""
 LOCKS_US = 100_000_000
 """The lock of a queue that nobody gave back is 60 s old by then, and the next round over."""
 
@@ -99,6 +102,63 @@ class DroppedIsLeftAlone(Rule):
         if popped and (MessageQueue(topic, broker, -1) in popped or MessageQueue(topic, broker, queue_id) in popped):
             return True
         return MessageQueue(retry_topic(record.group), broker, queue_id) in held
+
+
+class QueuesArePulled(Rule):
+    """A push consumer that has a queue asks for its messages again and again, or says why it does not now.
+
+    An answer comes after 30 s at the latest, and then it is its turn again at once, or when it has waited for its
+    interval.
+    """
+
+    LOOKS: ClassVar[dict[str, str]] = {
+        "QueueAllocated": "_allocated", "PullRequested": "_turn", "PullPutOff": "_turn", "FlowControlled": "_turn",
+        "QueueDropped": "_dropped", "NodeStarted": "_started",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._turns_us: dict[tuple[str, str, str, str, int], int] = {}
+        """Queue of a consumer -> when it last had its turn, or was allocated."""
+
+    def _started(self, record: Record) -> None:
+        for key in [key for key in self._turns_us if key[0] == record.target]:
+            del self._turns_us[key]
+
+    def _allocated(self, record: Record) -> None:
+        self._turns_us[_queue(record)] = record.ts_us
+
+    def _dropped(self, record: Record) -> None:
+        self._turns_us.pop(_queue(record), None)
+
+    def _turn(self, record: Record) -> None:
+        key = _queue(record)
+        last_us = self._turns_us.get(key)
+        if last_us is not None:
+            self._turns_us[key] = record.ts_us
+            if record.ts_us - last_us > TURN_US:
+                self._judge(record.row, f"{record.node} had {_at(record)}", last_us, record.ts_us)
+
+    def _judge(self, row: Row | None, who: str, last_us: int, now_us: int) -> None:
+        if self.case.fault_times.none_between(last_us - TURN_US, now_us):
+            late_s = (now_us - last_us) // 1_000_000
+            self.found(row, f"{who}, and did not ask for its messages for {late_s} s")
+
+    def at_end(self) -> None:
+        """Look at the queues that consumers have and have not asked of for long."""
+        now_us = self.case.lab.world.now_us
+        for process, client, member in consumers_of(self.case.lab):
+            if not isinstance(client, DefaultMQPushConsumer) or not is_running(self.case.lab, process, member):
+                continue
+            most_us = TURN_US + client.pull_interval * 1_000
+            for queue, held in client.impl.rebalance_impl.process_queue_table.items():
+                last_us = self._turns_us.get((process, member.group_name, *queue))
+                if last_us is None or held.dropped:
+                    continue
+                self.judged += 1
+                if now_us - last_us > most_us:
+                    self._judge(None, f"{process} has {queue}", last_us, now_us)
 
 
 class EachQueueHasAnOwner(Rule):

@@ -34,7 +34,7 @@ from mqlab.explore.rules_of_offsets import (
 )
 from mqlab.explore.rules_of_order import InOrder, LockedIsConsumed, OneOwner
 from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, NothingUnackedIsLost, OrderedPopsWait
-from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner
+from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
 from mqlab.explore.rules_of_replication import (
     CopiesAreTheSame,
     ReadersComeHome,
@@ -83,6 +83,7 @@ RULES: tuple[type[Rule], ...] = (
     ThresholdsHold,
     DroppedIsLeftAlone,
     EachQueueHasAnOwner,
+    QueuesArePulled,
     CommittedIsConsumed,
     StoredIsDelivered,
     OnlySubscribedIsDelivered,
