@@ -163,8 +163,8 @@ class RecoveredIsWhole(Rule):
 class EveryKeyIsFound(Rule):
     """In the end every message that has a key is found by it, also within the second in which it was stored.
 
-    A loss of power may take the head of an index file, with the time from which it counts seconds: then any time
-    counts.
+    A loss of power may take the head of an index file, with the time from which it counts seconds: then any time is
+    good enough.
     """
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT, UNFLUSHED: UNFLUSHED_TEXT}
