@@ -24,6 +24,7 @@ from mqlab.protocol.pop_check_point import (
     PopCheckPoint,
     revive_topic,
 )
+from mqlab.protocol.topics import is_retry_topic
 from mqlab.trace.record import TS_US, Record
 
 if TYPE_CHECKING:
@@ -91,6 +92,14 @@ NOBODY_POPS_TEXT = (
     "What a group has not done waits for somebody who pops. When nobody has asked for the group for two minutes, it "
     "stays where it is."
 )
+IN_TURNS = "retries of two forms that take turns"
+IN_TURNS_TEXT = (
+    "With enableRetryTopicV2 a pop looks into the retry topic of one form, the new or the old one, as a number says "
+    "that is drawn (retrieveMessageFromPopRetryTopicV1 is on). A group that asks for one message at a time, and so "
+    "only every minute once nothing new comes, needs long to get what was revived."
+)
+MANY_LOOKS = 20
+"""Of so many pops one looks into the right topic."""
 ANSWERED_US = 1_000_000
 """Whoever asks a broker has its answer within this time, where nothing is wrong."""
 REVIVE_SLACK_MS = 60_000
@@ -238,9 +247,9 @@ class NothingUnackedIsLost(PopRule):
         USED_TWICE: USED_TWICE_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, TORN: TORN_TEXT, DELETED: DELETED_TEXT,
         ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, GIVEN_UP: GIVEN_UP_TEXT, SAME_MILLISECOND: SAME_MILLISECOND_TEXT,
         NO_RECORD: NO_RECORD_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT, ORDER_FORGOTTEN: ORDER_FORGOTTEN_TEXT,
-        REVIVER_AHEAD: REVIVER_AHEAD_TEXT, NOBODY_POPS: NOBODY_POPS_TEXT,
+        REVIVER_AHEAD: REVIVER_AHEAD_TEXT, NOBODY_POPS: NOBODY_POPS_TEXT, IN_TURNS: IN_TURNS_TEXT,
     }  # fmt: skip
-    kinds = ("TimerMessageDropped", "PopRecordsNotWritten", "PopReceived")
+    kinds = ("TimerMessageDropped", "PopRecordsNotWritten", "PopReceived", "PopWoken", "MessagePopped")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -250,6 +259,8 @@ class NothingUnackedIsLost(PopRule):
         """Group -> when somebody last popped for it."""
         self._wanting: dict[str, Reader] = {}
         """What the groups want of each topic."""
+        self._looks: dict[tuple[str, str], int] = {}
+        """(broker, group) -> how often it was popped for the group since that was given a message of a retry topic."""
         self._stands: dict[tuple[str, int], str] = {}
         """(broker, revive queue) of the revivers that get no further -> why."""
         self._never_read: dict[Point, None] = {}
@@ -258,8 +269,14 @@ class NothingUnackedIsLost(PopRule):
 
     def on_event(self, record: Record) -> None:
         """Note who pops, what was not written, and when a timer gave something up: it may have been a check point."""
-        if record.kind == "PopReceived":
-            self._asked_us[record.group] = record.ts_us
+        if record.kind in ("PopReceived", "PopWoken", "MessagePopped"):
+            at = (record.node, record.group)
+            if record.kind != "MessagePopped":
+                self._looks[at] = self._looks.get(at, 0) + 1
+            elif is_retry_topic(record.topic):
+                self._looks[at] = 0
+            if record.kind == "PopReceived":
+                self._asked_us[record.group] = record.ts_us
             return
         noted = self._not_written if record.kind == "PopRecordsNotWritten" else self._given_up
         noted[record.node] = record.ts_us
@@ -304,10 +321,19 @@ class NothingUnackedIsLost(PopRule):
         exception = self._reason(place, kept, times) or self._reason_in_order(group, place, times)
         if not exception and self.case.lab.world.now_us - self._asked_us.get(group, 0) > NOBODY_POPS_US:
             exception = NOBODY_POPS
+        if not exception and not times and self._waits_for_its_turn(group, place):
+            exception = IN_TURNS
         if exception:
             self.excuse(exception)
         else:
             self.found(kept.row, f"message {kept.unique_key} at {place} {problem} {group}")
+
+    def _waits_for_its_turn(self, group: str, place: Place) -> bool:
+        """Has nobody popped often enough to have looked into this retry topic, where there are two forms of it?"""
+        config = self.case.broker(place.broker).running().broker_config
+        two_forms = config.enable_retry_topic_v2 and config.retrieve_message_from_pop_retry_topic_v1
+        by_turns = two_forms and not config.pop_consumer_kv_service_enable and is_retry_topic(place.topic)
+        return by_turns and self._looks.get((place.broker, group), 0) < MANY_LOOKS
 
     def _is_passed_on_purpose(self, queue: Queue, place: Place, times: list[Handed]) -> bool:
         """Does the group not want a message, did it begin behind it, as it wanted, or did a reset take it past one that

@@ -8,7 +8,7 @@ from mqlab.explore import Trial, plan_from_text, plan_text
 from mqlab.explore.rules_of_calls import CallsEnd
 from mqlab.explore.rules_of_delivery import OTHER_UNIT
 from mqlab.explore.rules_of_order import InOrder
-from mqlab.explore.rules_of_pop import NO_RECORD
+from mqlab.explore.rules_of_pop import IN_TURNS, NO_RECORD
 from mqlab.explore.rules_of_transactions import EndedIsLeftAlone
 from mqlab.explore.stale_entries import STALE
 
@@ -219,3 +219,13 @@ def test_what_a_lite_pull_consumer_leaves_out_is_never_passed() -> None:
     outcome = Trial("drawn", 23, {"world": BASE + "producer p; lite w tags=paid"}, ()).outcome
     assert outcome.passed, outcome.breaches[0]
     assert "what a lite pull consumer leaves out" in outcome.excused
+
+
+def test_retries_of_two_forms_take_turns_at_who_pops_one_at_a_time() -> None:
+    world = (
+        "name-server n; broker broker-a enable_retry_topic_v2=true; broker broker-b; broker broker-c; topic Orders; "
+        "producer p messages=40 delay_level=1; proxy x; simple5 w batch=1 refuse_one_in=2"
+    )
+    outcome = Trial("drawn", 10, {"world": world}, ()).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert IN_TURNS in outcome.excused
