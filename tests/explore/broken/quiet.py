@@ -15,7 +15,7 @@ from mqlab.explore.rules_of_delivery import CommittedIsConsumed
 from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed
 from mqlab.explore.rules_of_order import LockedIsConsumed
-from mqlab.explore.rules_of_pop import HandlesAreTheNewest
+from mqlab.explore.rules_of_pop import HandlesAreTheNewest, NothingUnackedIsLost
 from mqlab.explore.rules_of_queues import EachQueueHasAnOwner
 from mqlab.explore.rules_of_replication import SlavesFollow
 from mqlab.explore.rules_of_reviving import ReviversKeepUp
@@ -135,6 +135,11 @@ QUIET = (
     _quiet("a scan of the key-value engine looks only ahead", ReviversKeepUp,
            f"{BROKER}.pop.kv.pop_consumer_scan:PopConsumerScan.revive_expired",
            "self._scanned_ms - LOOK_BACK_MS", "self._scanned_ms + 500", scenario="pop-key-value", seed=1),
+    _quiet("a batch in the merge buffer is done when its last message is", NothingUnackedIsLost,
+           f"{BROKER}.pop.pop_check_point_wrapper:PopCheckPointWrapper.is_done",
+           "return self.bits & every == every", "return self.bits > every // 2", seed=1,
+           world="name-server n; broker b enable_pop_buffer_merge=true; topic Orders queues=1; producer p messages=40 "
+           "every_ms=20; pop w pop_invisible_time=5000 pop_batch_nums=8 slow_ms=60000"),
     _quiet("a proxy renews the handle that it was given first", HandlesAreTheNewest,
            "mqlab.proxy.receipt_handle_manager:ReceiptHandleManager._start_renew_message",
            "handle.handle = renewed", "pass", seed=3, world=f"{BASE}proxy x; push5 w slow_ms=60000"),
