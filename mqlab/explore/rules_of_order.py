@@ -11,6 +11,7 @@ from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import OTHER_UNIT, OTHER_UNIT_TEXT, SKIPPED, SKIPPED_TEXT
 from mqlab.explore.rules_of_offsets import READ_NO_MORE, READ_NO_MORE_TEXT, UNSUBSCRIBED
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.explore.stopped_timer import TORN, TORN_TEXT
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
@@ -57,7 +58,9 @@ class InOrder(Rule):
     """
 
     kinds = ("ConsumeStarted", "ConsumeFinished")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {SKIPPED: SKIPPED_TEXT, STALE: STALE_TEXT, OTHER_UNIT: OTHER_UNIT_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        SKIPPED: SKIPPED_TEXT, STALE: STALE_TEXT, OTHER_UNIT: OTHER_UNIT_TEXT, TORN: TORN_TEXT,
+    }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -97,6 +100,8 @@ class InOrder(Rule):
             self.excuse(STALE)
         elif reader.is_choosy(record.topic) and all(map(self.case.has_unit_of_another, in_front)):
             self.excuse(OTHER_UNIT)
+        elif reader.is_choosy(record.topic) and all(map(self.case.is_torn, in_front)):
+            self.excuse(TORN)
         else:
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
             self.found(record.row, f"offset {record.queue_offset} of {at} was consumed before offset {begin}")

@@ -28,26 +28,26 @@ PART = 50
 LEFT_OUT = ("if TYPE_CHECKING:", "raise NotImplementedError", "raise AssertionError")
 """What no world can reach: imports for types, and what says that it is never reached."""
 WHY: dict[str, tuple[str, ...]] = {
-    "slaves: no line of a drawn world makes one": ("broker/ha/*", "*/slave_*", "namesrv/*min_broker*"),
-    "Pop: in order, the key-value engine, the merge buffer, acks of many, notifications": (
+    "slaves: refusals, ends, what rarely happens to a pair": ("broker/ha/*", "*/slave_*", "namesrv/*min_broker*"),
+    "Pop: acks of many, the buffer of the key-value engine, refusals, errors": (
         "broker/pop/*", "broker/*pop*", "client/consumer/pop/*",
     ),
     "conditions: what no drawn condition says, and its mistakes": ("broker/filter/*", "store/*bit_map*", "store/*ext*"),
-    "requests and replies: no line asks": (
+    "requests and replies: refusals and errors": (
         "*repl*", "*request_future*", "*request_response*", "client/producer/requests.py",
     ),
-    "transactions through proxies: `producer5` begins none": (
+    "transactions: refusals, what ends badly": (
         "proxy/*transaction*", "client/v5/transaction.py", "broker/transaction/*",
     ),
-    "5.x clients and proxies otherwise: renewals, FIFO, what a client is told": ("client/v5/*", "proxy/*"),
-    "cold data: it is switched off": ("broker/coldctr/*",),
-    "timers: recalls, messages that roll": ("broker/*recall*", "store/timer/*", "broker/*timer*"),
-    "requests of administrators: topics, groups, offsets, settings, what a client runs": (
+    "5.x clients and proxies otherwise: refusals, errors, what a client is told": ("client/v5/*", "proxy/*"),
+    "cold data: limits that move, ends": ("broker/coldctr/*",),
+    "timers: messages that roll, refusals of recalls": ("broker/*recall*", "store/timer/*", "broker/*timer*"),
+    "requests of administrators: what no drawn one asks, refusals": (
         "broker/admin_*", "broker/broker2client.py", "client/consumer/running_info.py", "client/broker_requests.py",
         "client/consumer/push/consume_directly.py", "broker/topic_attributes.py",
     ),
-    "name servers: configuration, write permissions, topics of clusters, questions of administrators": ("namesrv/*",),
-    "the store: batch queues, search by time, deletion of files, what a store's files are asked": ("store/*",),
+    "name servers: topics that are registered, refusals": ("namesrv/*",),
+    "the store: batch queues, deletion of files, what a store's files are asked": ("store/*",),
     "clients of 4.x: calls that no load makes, errors that no fault brings about": ("client/*",),
     "the broker otherwise: a clean end, refusals, errors": ("broker/*",),
 }  # fmt: skip
