@@ -130,20 +130,23 @@ class QueuesArePulled(Rule):
         self._turns_us[_queue(record)] = record.ts_us
 
     def _dropped(self, record: Record) -> None:
-        self._turns_us.pop(_queue(record), None)
+        self._judge(record, self._turns_us.pop(_queue(record), record.ts_us))
 
     def _turn(self, record: Record) -> None:
         key = _queue(record)
-        last_us = self._turns_us.get(key)
-        if last_us is not None:
+        if key in self._turns_us:
+            self._judge(record, self._turns_us[key])
             self._turns_us[key] = record.ts_us
-            if record.ts_us - last_us > TURN_US:
-                self._judge(record.row, f"{record.node} had {_at(record)}", last_us, record.ts_us)
 
-    def _judge(self, row: Row | None, who: str, last_us: int, now_us: int) -> None:
-        if self.case.fault_times.none_between(last_us - TURN_US, now_us):
-            late_s = (now_us - last_us) // 1_000_000
-            self.found(row, f"{who}, and did not ask for its messages for {late_s} s")
+    def _judge(self, record: Record, last_us: int) -> None:
+        consumer = push_consumer_of(self.case.lab, record.node, record.group)
+        if record.ts_us - last_us > TURN_US and consumer is not None:
+            self._look(record.row, consumer, f"{record.node} had {_at(record)}", last_us, record.ts_us)
+
+    def _look(self, row: Row | None, consumer: DefaultMQPushConsumer, who: str, last_us: int, now_us: int) -> None:
+        late_us = now_us - last_us - consumer.pull_interval * 1_000
+        if late_us > TURN_US and self.case.fault_times.none_between(last_us - TURN_US, now_us):
+            self.found(row, f"{who}, and did not ask for its messages for {late_us // 1_000_000} s")
 
     def at_end(self) -> None:
         """Look at the queues that consumers have and have not asked of for long."""
@@ -151,14 +154,11 @@ class QueuesArePulled(Rule):
         for process, client, member in consumers_of(self.case.lab):
             if not isinstance(client, DefaultMQPushConsumer) or not is_running(self.case.lab, process, member):
                 continue
-            most_us = TURN_US + client.pull_interval * 1_000
             for queue, held in client.impl.rebalance_impl.process_queue_table.items():
-                last_us = self._turns_us.get((process, member.group_name, *queue))
-                if last_us is None or held.dropped:
-                    continue
+                last_us = self._turns_us.get((process, member.group_name, *queue), now_us)
                 self.judged += 1
-                if now_us - last_us > most_us:
-                    self._judge(None, f"{process} has {queue}", last_us, now_us)
+                if not held.dropped:
+                    self._look(None, client, f"{process} has {queue}", last_us, now_us)
 
 
 class EachQueueHasAnOwner(Rule):

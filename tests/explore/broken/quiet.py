@@ -16,7 +16,7 @@ from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, Tim
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed
 from mqlab.explore.rules_of_order import LockedIsConsumed
 from mqlab.explore.rules_of_pop import HandlesAreTheNewest, NothingUnackedIsLost
-from mqlab.explore.rules_of_queues import EachQueueHasAnOwner
+from mqlab.explore.rules_of_queues import EachQueueHasAnOwner, QueuesArePulled
 from mqlab.explore.rules_of_replication import SlavesFollow
 from mqlab.explore.rules_of_reviving import ReviversKeepUp
 from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreTrue
@@ -102,6 +102,10 @@ QUIET = (
            "changed = await self.update_process_queue_table(topic, mine)",
            "mine = mine[:-1] if len(all_members) > 1 else mine\n"
            "    changed = await self.update_process_queue_table(topic, mine)", world=f"{BASE}push w members=2"),
+    _quiet("a turn that comes while its consumer is suspended is the last", QueuesArePulled,
+           f"{CONSUMER}.push.pull_loop:PullLoop.pull_message",
+           'self._put_off(request, PULL_DELAY_PAUSED_MS, "the consumer is suspended")', "pass",
+           world=f"{BASE}push w; at 2000ms: suspend w for_ms=9000"),
     _quiet("a held pull commits once more when it is woken", CommitsAreAsked,
            f"{BROKER}.pull_message_processor:PullMessageProcessor._note_offsets",
            "broker_allow_suspend and header.sys_flag", "header.sys_flag", world=f"{BASE}push w"),

@@ -39,7 +39,7 @@ LEFT_OUT = {
         "RoutesForgetTheDead", "AckedStaysAway", "RevivedInTime", "RevivedIsNamed", "OrderedPopsWait",
         "HalfMessagesAreHidden", "EndedIsLeftAlone", "QuestionsAreCounted", "QuestionsComeAtTheirTime",
         "QuestionsNameTheCopy", "EndsAreSaid", "SafeIsCopied", "ReportsAreTrue", "SlavesOnlyGive", "ProcessorsAnswer",
-        "CommitsAreAsked", "QuestionsStop", "HandlesAreTheNewest",
+        "CommitsAreAsked", "QuestionsStop", "HandlesAreTheNewest", "QueuesArePulled",
     ),
     "it is asked three times for each message, which would slow down the world that is watched": ("SafeIsFlushed",),
     "it is a rule of the simulated disk, not of RocketMQ": ("PowerCutsBite",),
