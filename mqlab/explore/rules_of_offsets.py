@@ -52,6 +52,8 @@ LATE_ANSWER_TEXT = (
     "notes the offset behind, since nothing is cached where that pull belonged: if it has the queue again by then, it "
     "notes more than it has consumed. An orderly one goes back with its next message."
 )
+ASKED_US = 20_000_000
+"""A member asks for an offset at most so long before it has the queue: a call takes 5 s at most, and is made again."""
 RESETS = ("reset", "pop reset")
 """The origins of offsets to which somebody has set a group."""
 OUTSIDE = ("OFFSET_TOO_SMALL", "OFFSET_OVERFLOW_BADLY", "OFFSET_RESET")
@@ -153,7 +155,10 @@ class OffsetsOnlyGrow(Rule):
 
 
 class CorrectedOffsetsFit(Rule):
-    """A pull from outside of a queue is told an offset that lies within it, and the group keeps to that."""
+    """A pull from outside of a queue is told an offset that lies within it, and the group keeps to that.
+
+    From in front of the queue that is its begin, from behind it its end.
+    """
 
     LOOKS: ClassVar[dict[str, str]] = {
         "PullRequested": "_requested", "PullAnswered": "_answered", "PullFinished": "_finished",
@@ -214,12 +219,55 @@ class CorrectedOffsetsFit(Rule):
         store = self.case.broker(record.node).running().message_store
         least = store.get_min_offset_in_queue(record.topic, record.queue_id)
         most = store.get_max_offset_in_queue(record.topic, record.queue_id)
-        if not least <= record.next_offset <= most:
+        lowest = most if record.status == "OFFSET_OVERFLOW_BADLY" else least
+        highest = least if record.status == "OFFSET_TOO_SMALL" else most
+        if not lowest <= record.next_offset <= highest:
             at = f"{record.node} {record.topic} queue {record.queue_id}"
             self.found(record.row, f"a pull of {at}, which is [{least}, {most}), is told {record.next_offset}")
 
     def _checks_offsets(self, slave: str) -> bool:
         return self.case.broker(slave).running().message_store_config.offset_check_in_slave
+
+
+class BeginsWhereItStood(Rule):
+    """A member that gets a queue begins at the offset that its broker has noted for the group.
+
+    What was noted within the last 20 s counts, since it asks before it has the queue. Where nothing is noted the group
+    begins as it wants.
+    """
+
+    LOOKS: ClassVar[dict[str, str]] = {"OffsetCommitted": "_committed", "QueueAllocated": "_allocated"}
+    kinds = tuple(LOOKS)
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._noted: dict[QueueKey, list[Update]] = {}
+
+    def _committed(self, record: Record) -> None:
+        noted = self._noted.setdefault((record.group, record.node, record.topic, record.queue_id), [])
+        noted.append(Update(record.ts_us, record.queue_offset))
+
+    def _allocated(self, record: Record) -> None:
+        consumer = push_consumer_of(self.case.lab, record.node, record.group)
+        broker_name = self.case.ledger.names.broker_of(record.broker_name)
+        broker = self.case.ledger.names.broker(broker_name)
+        if not self.case.is_live or consumer is None or consumer.impl.message_model is not MessageModel.CLUSTERING:
+            return
+        if broker is None or not broker.is_up() or len(self.case.ledger.names.copies_of(broker_name)) > 1:
+            # A slave may answer in place of its master, and not know as much.
+            return
+        now = broker.running().consumer_offset_manager.query_offset(record.group, record.topic, record.queue_id)
+        if now < 0:
+            return
+        noted = self._noted.get((record.group, broker_name, record.topic, record.queue_id), [])
+        long_ago_us = record.ts_us - ASKED_US
+        before = [update.offset for update in noted if update.ts_us < long_ago_us][-1:]
+        may_be = {now, *before, *(update.offset for update in noted if update.ts_us >= long_ago_us)}
+        self.judged += 1
+        if record.queue_offset not in may_be and before:
+            at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
+            begins = f"{record.node} begins at {record.queue_offset}"
+            self.found(record.row, f"{record.group} stood at {now} in {at}, and {begins}")
 
 
 class OffsetsKeepUp(Rule):

@@ -41,6 +41,10 @@ AT_WORK_TEXT = (
 TAKEN_ANEW = (SET_ANEW, "its offset was illegal: taken anew")
 """The reasons of a queue that is dropped so."""
 
+ANOTHER_HAS_IT = "it belongs to another member now"
+"""The reason of a queue that is dropped since it was shared anew."""
+UNLOCKED_US = 20_000_000
+"""A lock that was not renewed for so long is given back whatever its listener does (UNLOCK_DELAY_TIME_MILLS)."""
 TRUSTED_FOR_US = 31_000_000
 """An owner trusts its lock for 30 s after the answer (rocketmq.client.rebalance.lockMaxLiveTime)."""
 TRUSTED_US = 60_000_000
@@ -194,7 +198,8 @@ class OneOwner(Rule):
 class LockedIsConsumed(Rule):
     """An orderly listener is called only while its consumer holds the lock of the queue, and gives it back in the end.
 
-    A lock counts for 30 s after its last renewal.
+    A lock counts for 30 s after its last renewal. A queue that another member is to have is not given up under a
+    listener at work, unless the lock was not renewed for 20 s.
     """
 
     kinds = (
@@ -233,11 +238,13 @@ class LockedIsConsumed(Rule):
             self._at_work.pop((self._queue(record), record.node), None)
         elif record.kind in ("NodeCrashed", "PowerLost"):
             self._owner = {key: owner for key, owner in self._owner.items() if key[2] != record.target}
+            self._at_work = {key: None for key in self._at_work if key[1] != record.target}
         elif record.kind in ("QueueDropped", "QueueAllocated"):
             key = self._queue(record)
             if record.kind == "QueueAllocated":
                 self._allocated_us[key, record.client_id] = record.ts_us
             elif self._owner.get(key) == record.client_id:
+                self._given_up(record, key)
                 self._dropped.append((key, record, self._why_kept(record, key)))
         else:
             key = (record.group, record.topic, record.node, record.queue_id)
@@ -249,6 +256,16 @@ class LockedIsConsumed(Rule):
 
     def _queue(self, record: Record) -> QueueKey:
         return record.group, record.topic, self.case.ledger.names.broker_of(record.broker_name), record.queue_id
+
+    def _given_up(self, record: Record, key: QueueKey) -> None:
+        """Judge whether a queue is given up under a listener at work."""
+        asked_us = self._asked_us.get((key[2], record.node), -UNLOCKED_US)
+        if (key, record.node) not in self._at_work or record.reason != ANOTHER_HAS_IT:
+            return
+        self.judged += 1
+        if record.ts_us - asked_us < UNLOCKED_US:
+            at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
+            self.found(record.row, f"{record.node} gives {at} up while its listener is at work on it")
 
     def _why_kept(self, record: Record, key: QueueKey) -> str:
         """What excuses that the lock of a queue which is given up stays; "" for nothing."""

@@ -9,6 +9,7 @@ from mqlab.client import DefaultMQPushConsumer, MessageModel
 from mqlab.explore.readers import consumers_of, is_running, push_consumer_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_leftovers import GHOST, GHOST_TEXT
+from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
 from mqlab.trace.bus import Row
@@ -26,12 +27,13 @@ LOCKS_US = 100_000_000
 class DroppedIsLeftAlone(Rule):
     """A consumer that has given a queue up neither pulls it nor calls its listener, whose late results do not count.
 
-    A listener that was called before may go on.
+    A listener that was called before may go on. Nor does who polls get what was cached of a queue that was given up.
     """
 
     LOOKS: ClassVar[dict[str, str]] = {
         "PullRequested": "_pulls", "ConsumeStarted": "_calls_listener", "QueueDropped": "_dropped",
         "ConsumeFinished": "_listener_ended", "MessageGivenBack": "_gives_back", "OffsetUpdated": "_notes_offset",
+        "MessagesPolled": "_hands_out",
     }  # fmt: skip
     kinds = tuple(LOOKS)
     EXCEPTIONS: ClassVar[dict[str, str]] = {
@@ -81,6 +83,17 @@ class DroppedIsLeftAlone(Rule):
             self.judged += 1
             at = _at(record)
             self.found(record.row, f"{record.node} gives a message of {at} back, and has no say in it any more")
+
+    def _hands_out(self, record: Record) -> None:
+        process = self.case.lab.processes.get(record.node)
+        for client, group, _ in process.clients if isinstance(process, ClientProcess) else ():
+            assigned = getattr(client.impl, "assigned_message_queue", None)
+            if not self.case.is_live or group != record.group or assigned is None:
+                continue
+            self.judged += 1
+            held = assigned.process_queue(MessageQueue(record.topic, record.broker_name, record.queue_id))
+            if held is None or held.dropped:
+                self.found(record.row, f"{record.node} hands out messages of {_at(record)}, which it has given up")
 
     def _notes_offset(self, record: Record) -> None:
         if self.case.is_live and record.task.startswith("ConsumeMessageThread") and not self._has(record):

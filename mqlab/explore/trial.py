@@ -26,6 +26,7 @@ from mqlab.explore.rules_of_flow_control import ThresholdsHold
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, PowerCutsBite, RecoveredIsWhole, SafeIsFlushed
 from mqlab.explore.rules_of_leftovers import NothingIsLeftOver
 from mqlab.explore.rules_of_offsets import (
+    BeginsWhereItStood,
     CorrectedOffsetsFit,
     GivenUpIsWritten,
     OffsetsKeepUp,
@@ -102,6 +103,7 @@ RULES: tuple[type[Rule], ...] = (
     OffsetsOnlyGrow,
     OffsetsKeepUp,
     CorrectedOffsetsFit,
+    BeginsWhereItStood,
     GivenUpIsWritten,
     ProgressIsKept,
     CommitsAreAsked,
