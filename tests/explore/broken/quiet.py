@@ -14,9 +14,10 @@ from mqlab.explore.rules_of_commits import CommitsAreAsked, ResetsAreFollowed
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed
 from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed
+from mqlab.explore.rules_of_offsets import BeginsWhereItStood, CorrectedOffsetsFit
 from mqlab.explore.rules_of_order import LockedIsConsumed
 from mqlab.explore.rules_of_pop import HandlesAreTheNewest, NothingUnackedIsLost
-from mqlab.explore.rules_of_queues import EachQueueHasAnOwner, QueuesArePulled
+from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
 from mqlab.explore.rules_of_replication import SlavesFollow
 from mqlab.explore.rules_of_reviving import ReviversKeepUp
 from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreTrue
@@ -42,6 +43,7 @@ from .mutants import (
 )  # fmt: skip
 
 BASE = "name-server n; broker b; topic Orders; producer p messages=40; "
+BUSY = "name-server n; broker b; topic Orders; producer p messages=400 every_ms=20; "
 
 
 class Quiet(NamedTuple):
@@ -106,6 +108,21 @@ QUIET = (
            f"{CONSUMER}.push.pull_loop:PullLoop.pull_message",
            'self._put_off(request, PULL_DELAY_PAUSED_MS, "the consumer is suspended")', "pass",
            world=f"{BASE}push w; at 2000ms: suspend w for_ms=9000"),
+    _quiet("a member begins one message in front of what its group has", BeginsWhereItStood,
+           f"{CONSUMER}.offset_store:RemoteBrokerOffsetStore.read_from_store",
+           "return offset", "return max(offset - 1, 0)",
+           world=f"{BASE}push w members=2; at 15000ms: scale Orders queues=8"),
+    _quiet("who asks from behind a queue is sent to its begin", CorrectedOffsetsFit,
+           f"{STORE}.get_message:_out_of_range",
+           "GetMessageStatus.OFFSET_OVERFLOW_BADLY, max_offset", "GetMessageStatus.OFFSET_OVERFLOW_BADLY, min_offset",
+           scenario="power-cuts", seed=1),
+    _quiet("a queue is given up under a listener at work", LockedIsConsumed, f"{LOCKS}.give_up",
+           "UNLOCK_DELAY_MS * 1_000", "UNLOCK_DELAY_MS",
+           world=f"{BUSY}orderly w members=2 moves=true slow_ms=3000", seed=2),
+    _quiet("who polls gets what was cached of a queue that was given up", DroppedIsLeftAlone,
+           f"{CONSUMER}.lite.default_lite_pull_consumer_impl:DefaultLitePullConsumerImpl._next_request",
+           "request.process_queue.dropped", "not request.messages",
+           world=f"{BUSY}lite w members=2 moves=true pull_batch_size=4"),
     _quiet("a held pull commits once more when it is woken", CommitsAreAsked,
            f"{BROKER}.pull_message_processor:PullMessageProcessor._note_offsets",
            "broker_allow_suspend and header.sys_flag", "header.sys_flag", world=f"{BASE}push w"),
