@@ -29,7 +29,7 @@ LISTENING: dict[str, Legal] = {
     **READING,
     "members": number(1, 16, 1, 2, 3),
     "moves": SWITCH,
-    "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
+    "refuse_one_in": number(0, 1_000, 0, 5, 20),
     "slow_ms": number(1, 60_000, 20, 500, 3_000),
 }
 """A listener wants one message in so many again (0: none), and rarely takes up to `slow_ms` for one. With `moves` all
@@ -52,8 +52,8 @@ OWN: dict[str, dict[str, Legal]] = {
         "topic": Name(TOPICS),
         "way": words("sync", "async", "one-way", "batches", "batches-async"),
         "to": words("any", "any", "any", "queue", "selector"),
-        "messages": number(1, 100_000, 10, 20, 40),
-        "every_ms": number(0, 3_600_000, 20, 200, 500),
+        "messages": number(1, 100_000, 40, 100, 200),
+        "every_ms": number(0, 3_600_000, 20, 100, 300),
         "size": number(30, 4 * 1024 * 1024, 30, 100, 1_000),
         "delay_level": number(0, 18, 0, 0, 0, 1, 2),
         "timer_ms": number(0, 3_600_000, 0, 0, 0, 1_500, 6_000),
@@ -72,7 +72,7 @@ OWN: dict[str, dict[str, Legal]] = {
     "pop": {**LISTENING, "fails": words(*FAILING)},
     "transactions": {
         "topic": Name(TOPICS),
-        "messages": number(1, 100_000, 4, 8, 16),
+        "messages": number(1, 100_000, 8, 20, 40),
         "every_ms": number(0, 3_600_000, 200, 1_000),
         "size": number(30, 4 * 1024 * 1024, 30, 100),
         "debit_ms": number(0, 60_000, 10, 150),
