@@ -86,7 +86,8 @@ class Case:
 
     def is_torn(self, place: Place) -> bool:
         """Has a loss of power taken the properties of the message that was stored at this place, its tag with them?"""
-        kept, store = self.ledger.stores.stored.get(place), self._damaged_store(place.broker)
+        stores, store = self.ledger.stores, self._damaged_store(place.broker)
+        kept = stores.stored.get(place) or stores.lost.get(place)
         return kept is not None and store is not None and is_torn(store, kept.commit_log_offset, kept.size)
 
     def has_unit_of_another(self, place: Place) -> bool:

@@ -173,7 +173,8 @@ class StoredIsDelivered(Rule):
                     self.excuse(STALE)
                     continue
                 # From its log a broker brings back what was in a deleted topic, when it starts again.
-                if self._has_moved(found) or found.unique_key in self.case.ledger.stores.forgotten.get(place, ()):
+                said = place._replace(queue_offset=found.queue_offset)
+                if self._has_moved(found) or found.unique_key in self.case.ledger.stores.forgotten.get(said, ()):
                     continue
                 if kept is None:
                     self.found(None, f"{place} holds message {found.unique_key}, which no event told of")

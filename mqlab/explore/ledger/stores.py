@@ -37,6 +37,11 @@ class StoreBook:
         """The unique keys of what lay in a topic that was deleted: it is owed to nobody, and offsets begin anew."""
         self.forgotten_keys: dict[str, None] = {}
         """All of these keys."""
+        self._begins_late: dict[tuple[str, str, int], int] = {}
+        """(broker, topic, queue id) -> where a queue begins again that was deleted while a message of it waited for its
+        entry. Offsets begin at 0, so what is stored in front of it gets no entry: it is forgotten, too (the comment of
+        DefaultMessageStore.deleteTopics says so of RocketMQ).
+        """
         self.remains: dict[Place, dict[int, None]] = {}
         """The commit-log offsets to which an entry of a lost message may still point."""
         self.gaps: dict[Place, None] = {}
@@ -78,6 +83,9 @@ class StoreBook:
         if self._last_stored == (row[0], unique_key):
             self.in_batches[unique_key] = None
         self._last_stored = (row[0], unique_key)
+        if queue_offset < self._begins_late.get(place[:3], 0):
+            self._forget(place, unique_key)
+            return
         if self.lost.pop(place, None) is not None or (
             place in self.stored and place.broker in self.processes.power_lost_us
         ):
@@ -89,7 +97,10 @@ class StoreBook:
 
     def _dispatched(self, row: Row) -> None:
         topic, queue_id, queue_offset, _, tags_code = row[FIRST_FIELD:]
-        self.tags[Place(row[NODE], topic, queue_id, queue_offset)] = tags_code
+        place = Place(row[NODE], topic, queue_id, queue_offset)
+        self.tags[place] = tags_code
+        if queue_offset and place in self.forgotten and place not in self.stored:
+            self._begins_late.setdefault(place[:3], queue_offset)
 
     def _parked_delivered(self, row: Row) -> None:
         topic, queue_id, queue_offset, _, _, reconsume_times, _ = row[FIRST_FIELD:]
@@ -190,8 +201,11 @@ class StoreBook:
 
     def _topic_deleted(self, broker: str, topic: str) -> None:
         for place in [p for p in self.stored if (p.broker, p.topic) == (broker, topic)]:
-            unique_key = self.stored.pop(place).unique_key
-            self.forgotten.setdefault(place, {})[unique_key] = self.forgotten_keys[unique_key] = None
+            self._forget(place, self.stored.pop(place).unique_key)
+        self._begins_late = {key: at for key, at in self._begins_late.items() if key[:2] != (broker, topic)}
+
+    def _forget(self, place: Place, unique_key: str) -> None:
+        self.forgotten.setdefault(place, {})[unique_key] = self.forgotten_keys[unique_key] = None
 
     def tag_at(self, place: Place) -> str:
         """The tag of a message: two tags may have one code. Empty where its broker cannot be asked."""
