@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from mqlab.trace.bus import Row
 
+QueueKey = tuple[str, str, str, int]
+"""(group, broker's process, topic, queue id)"""
+
 
 class Place(NamedTuple):
     """Where a message lies: a broker's process, a topic, a queue, an offset."""

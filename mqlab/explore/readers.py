@@ -128,24 +128,33 @@ def what_readers_are(lab: Lab) -> list[tuple[object, ...]]:
     ]
 
 
+Wanted = tuple[dict[str, frozenset[int]], dict[str, frozenset[str]], dict[str, Condition]]
+"""What a reader wants of each topic: the hash codes of tags, the tags, and the conditions (see Reader)."""
+
+
+def _wanted(subscriptions: Mapping[str, SubscriptionData]) -> Wanted:
+    """What is said by subscriptions; those by a condition that cannot be judged are left out."""
+    topics: dict[str, frozenset[int]] = {}
+    tags: dict[str, frozenset[str]] = {}
+    conditions: dict[str, Condition] = {}
+    for topic, subscription in sorted(subscriptions.items()):
+        if not ExpressionType.is_tag_type(subscription.expression_type):
+            condition = condition_of(subscription.sub_string)
+            if condition is None:
+                continue
+            conditions[topic] = condition
+        topics[topic] = subscription.code_set
+        tags[topic] = subscription.tags_set
+    return topics, tags, conditions
+
+
 def reader_5_of(group: str, subscriptions: Mapping[str, SubscriptionData]) -> Reader:
     """A group of 5.x clients, as far as it can be said what it wants; the brokers hand messages out to it."""
-    judged = {
-        topic: condition_of(each.sub_string) if not ExpressionType.is_tag_type(each.expression_type) else None
-        for topic, each in subscriptions.items()
-    }
-    known = {
-        topic: each
-        for topic, each in subscriptions.items()
-        if judged[topic] is not None or ExpressionType.is_tag_type(each.expression_type)
-    }
     return Reader(
         group,
         group,
         None,
-        {topic: each.code_set for topic, each in known.items()},
-        {topic: each.tags_set for topic, each in known.items()},
-        {topic: condition for topic, condition in judged.items() if condition is not None},
+        *_wanted(subscriptions),
         from_first_offset=False,
         in_order=False,
         without_end=False,
@@ -163,17 +172,11 @@ def readers_of(lab: Lab, *, running: bool = False) -> dict[str, Reader]:
             continue
         broadcasting = member.message_model is MessageModel.BROADCASTING
         name = reader_name(member.group_name, process, broadcasting)
-        topics = dict(readers[name].topics) if name in readers else {}
-        tags = dict(readers[name].tags) if name in readers else {}
-        conditions = dict(readers[name].conditions) if name in readers else {}
-        for topic, subscription in sorted(_subscriptions_of(client, member).items()):
-            if not ExpressionType.is_tag_type(subscription.expression_type):
-                condition = condition_of(subscription.sub_string)
-                if condition is None:
-                    continue
-                conditions[topic] = condition
-            topics[topic] = subscription.code_set
-            tags[topic] = subscription.tags_set
+        topics, tags, conditions = _wanted(_subscriptions_of(client, member))
+        if name in readers:
+            former = readers[name]
+            topics, tags = {**former.topics, **topics}, {**former.tags, **tags}
+            conditions = {**former.conditions, **conditions}
         readers[name] = Reader(
             name,
             member.group_name,

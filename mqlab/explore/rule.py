@@ -178,3 +178,29 @@ class Rule(Monitor):
         row = row or self.case.ledger.last
         assert row is not None
         self.broken(Record(row), reason)
+
+
+class SettledRule(Rule):
+    """A rule of what is true in the end, some time after faults are over and anything that it depends on has changed.
+
+    Each event of its kinds is such a change, unless `is_change` says otherwise.
+    """
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._changed_us = 0
+
+    def on_event(self, record: Record) -> None:
+        """Note when anything changed last."""
+        if self.is_change(record):
+            self._changed_us = record.ts_us
+
+    def is_change(self, record: Record) -> bool:
+        """Does an event of the rule's kinds change what the rule looks at?"""
+        return True
+
+    @property
+    def same_us(self) -> int:
+        """For how long nothing has been wrong and nothing has changed; 0 while a fault holds."""
+        over_us = self.case.fault_times.over_since_us()
+        return 0 if over_us is None else self.case.lab.world.now_us - max(over_us, self._changed_us)

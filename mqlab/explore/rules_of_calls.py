@@ -212,16 +212,16 @@ class SendsEnd(Rule):
         super().__init__(case)
         self._under_way: dict[tuple[str, str], Record] = {}
         """(process, message ids) -> the last attempt."""
-        self._last_try: dict[tuple[str, str], Record] = {}
-        """The same -> the last attempt, until the sending ends."""
-        self._had_others: dict[tuple[str, str], bool] = {}
-        """The same -> had the route another broker when it was tried first? All tries of a send use that route."""
+        self._tries: dict[tuple[str, str], tuple[str, bool]] = {}
+        """The same, until the sending ends -> the broker that was tried last, and whether the route had another one at
+        the first try: all tries of a send use that route.
+        """
 
     def on_event(self, record: Record) -> None:
         """Note what is being sent, and judge where it is tried again."""
         if record.kind in ("NodeCrashed", "PowerLost"):
             self._under_way = {key: sent for key, sent in self._under_way.items() if key[0] != record.target}
-            self._last_try = {key: sent for key, sent in self._last_try.items() if key[0] != record.target}
+            self._tries = {key: tried for key, tried in self._tries.items() if key[0] != record.target}
         elif record.kind == "QueueSelected":
             self.judged += record.attempt > 1
             if record.attempt > 1 and record.broker_name == record.last_broker and self._has_others(record):
@@ -239,7 +239,7 @@ class SendsEnd(Rule):
 
     def _answered(self, record: Record) -> None:
         if record.kind != "SendAttemptFailed":
-            self._last_try.pop((record.node, record.msg_id), None)
+            self._tries.pop((record.node, record.msg_id), None)
         if self._under_way.pop((record.node, record.msg_id), None) is None:
             # Of a batch the attempt names its own id, and the answer those of its messages.
             for key, sent in list(self._under_way.items()):
@@ -253,13 +253,11 @@ class SendsEnd(Rule):
         Which that was is what was tried before, whatever the producer says. Asynchronous tries may be for a queue that
         the application has chosen, and the tries of a 5.x producer are its proxy's.
         """
-        key = (record.node, record.msg_id)
-        before, self._last_try[key] = self._last_try.get(key), record
-        if before is None:
-            self._had_others[key] = self._has_others(record)
-            return
-        at, is_judged = record.broker_name, record.mode == "SYNC" and self._had_others[key]
-        if at and at == before.broker_name and is_judged and self._has_others(record):
+        key, at = (record.node, record.msg_id), record.broker_name
+        before, had_others = self._tries.get(key, ("", None))
+        has_others = self._has_others(record)
+        self._tries[key] = at, has_others if had_others is None else had_others
+        if at and at == before and record.mode == "SYNC" and had_others and has_others:
             self.found(record.row, f"message {record.msg_id} is tried again at {at}, where it failed")
 
     def at_end(self) -> None:

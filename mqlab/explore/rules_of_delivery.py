@@ -49,6 +49,23 @@ NOT_WAITED_FOR_TEXT = (
 )
 
 
+PASSED = {
+    USED_TWICE: USED_TWICE_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, SKIPPED: SKIPPED_TEXT,
+    TORN: TORN_TEXT, OTHER_UNIT: OTHER_UNIT_TEXT,
+}  # fmt: skip
+"""What lets a group pass a message that it was never given."""
+
+
+def why_gone(case: Case, place: Place) -> str:
+    """What explains that there is no message at this place any more, or another one; "" if nothing does."""
+    stores = case.ledger.stores
+    if place in stores.gaps:
+        return GAP
+    if place in stores.deleted:
+        return DELETED
+    return USED_TWICE if place in stores.used_twice else ""
+
+
 def why_never_given(case: Case, reader: Reader, place: Place) -> str:
     """What explains that a reader was never given the message at this place, and has passed it; "" if nothing does."""
     consumption = case.ledger.consumption
@@ -73,10 +90,7 @@ class CommittedIsConsumed(Rule):
     """
 
     kinds = ("OffsetCommitted", "OffsetPersisted", "OffsetUpdated")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {
-        USED_TWICE: USED_TWICE_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, SKIPPED: SKIPPED_TEXT,
-        TORN: TORN_TEXT, OTHER_UNIT: OTHER_UNIT_TEXT,
-    }  # fmt: skip
+    EXCEPTIONS: ClassVar[dict[str, str]] = PASSED
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -121,12 +135,8 @@ class CommittedIsConsumed(Rule):
         self.judged += 1
         ledger = self.case.ledger
         kept = ledger.stores.stored.get(place) or ledger.stores.lost.get(place)
-        if place in ledger.stores.gaps:
-            self.excuse(GAP)
-        elif place in ledger.stores.deleted:
-            self.excuse(DELETED)
-        elif place in ledger.stores.used_twice:
-            self.excuse(USED_TWICE)
+        if gone := why_gone(self.case, place):
+            self.excuse(gone)
         elif kept is not None and (
             not ledger.consumption.wants(reader, place) or ledger.consumption.is_done(reader.name, place, kept)
         ):

@@ -11,15 +11,13 @@ from mqlab.explore.rules_of_storing import GAP, GAP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.protocol.message import MessageConst
 from mqlab.store.batch_consume_queue import BatchConsumeQueue
+from mqlab.store.consume_queue import ENTRY, PRE_BLANK_SIZE
 from mqlab.store.message_store_config import CQ_STORE_UNIT_SIZE
 
 if TYPE_CHECKING:
     from mqlab.lab.processes import BrokerProcess
     from mqlab.store import ReadableStore
     from mqlab.store.consume_queue import ConsumeQueue
-
-BLANK_BYTES = 0x7FFF_FFFF
-"""The size in an entry that fills a queue up which began at a later offset (ConsumeQueue.fillPreBlank)."""
 
 
 class _EntryRule(Rule):
@@ -112,9 +110,8 @@ def _first_from(queue: ConsumeQueue, begin: int) -> int:
     """The offset of the first entry of a queue that points to a place of the log from `begin` on; else its end."""
     files = queue.mapped_file_queue
     for at in range(files.mapped_files[0].file_from_offset, files.max_offset, CQ_STORE_UNIT_SIZE):
-        entry = files.read(at, CQ_STORE_UNIT_SIZE)
-        pos, size = int.from_bytes(entry[:8], "big"), int.from_bytes(entry[8:12], "big")
-        if pos >= begin and size != BLANK_BYTES:
+        pos, size, _ = ENTRY.unpack(files.read(at, CQ_STORE_UNIT_SIZE))
+        if pos >= begin and size != PRE_BLANK_SIZE:
             return at // CQ_STORE_UNIT_SIZE
     return queue.max_offset_in_queue
 

@@ -1,14 +1,13 @@
-"""Rules of progress: it only grows, keeps up with what is consumed, and is written before it can be lost."""
+"""Rules of progress: it only grows, is noted when somebody asks for it, keeps up, and is written before it is lost."""
 
 from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
 from mqlab.client import MessageModel
-from mqlab.explore.places import Place
+from mqlab.explore.places import Place, QueueKey
 from mqlab.explore.readers import push_consumer_of
 from mqlab.explore.rule import Case, Rule
-from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.record import Record
 
@@ -40,34 +39,23 @@ READ_NO_MORE_TEXT = (
 )
 UNSUBSCRIBED = "the topic is no longer subscribed"
 """The reason of a queue that is dropped so."""
-BEHIND = "a slave that is behind its master"
-BEHIND_TEXT = (
-    "A slave that is asked for an offset which it has not got yet does not correct it, since its master may have it: "
-    "the consumer is told to ask again at once, and does so without a pause while it knows no master (in RocketMQ: "
-    "PULL_RETRY_IMMEDIATELY, then executePullRequestImmediately)."
-)
 LATE_ANSWER = "an answer to a pull of before"
 LATE_ANSWER_TEXT = (
     "A pull that is held when its queue is given up is answered all the same. When it has found nothing, the consumer "
     "notes the offset behind, since nothing is cached where that pull belonged: if it has the queue again by then, it "
     "notes more than it has consumed. An orderly one goes back with its next message."
 )
-ASKED_US = 20_000_000
-"""A member asks for an offset at most so long before it has the queue: a call takes 5 s at most, and is made again."""
 RESETS = ("reset", "pop reset")
 """The origins of offsets to which somebody has set a group."""
 OUTSIDE = ("OFFSET_TOO_SMALL", "OFFSET_OVERFLOW_BADLY", "OFFSET_RESET")
-MOST_TOLD = 4
-"""How often a group may pull from one and the same offset outside of a queue: once for each member, and once more."""
 OVERLAP_US = 40_000_000
 """How long after a change of owners commits of the former one may come."""
 SOON_US = 1_000_000
 """A consumer has ended within this time after it has written its offsets."""
 PERSIST_US = 11_000_000
 """Offsets are written every 5 s, the first time after 10 s."""
-
-QueueKey = tuple[str, str, str, int]
-"""(group, broker's process, topic, queue id)"""
+TAKES_US = 5_000_000
+"""A consumer that is told another offset drops the queue and notes the offset at once, and pulls from there soon."""
 
 
 class Update(NamedTuple):
@@ -77,7 +65,7 @@ class Update(NamedTuple):
     offset: int
 
 
-def _key(record: Record) -> tuple[str, QueueKey]:
+def of_consumer(record: Record) -> tuple[str, QueueKey]:
     """A consumer, and the queue of its that an event is about, with the name of the broker."""
     return record.node, (record.group, record.broker_name, record.topic, record.queue_id)
 
@@ -123,13 +111,10 @@ class OffsetsOnlyGrow(Rule):
         self._last.pop((record.group, record.node, record.topic, record.queue_id), None)
 
     def _sought(self, record: Record) -> None:
-        self._last.pop(self._queue(record), None)
+        self._last.pop(self.case.ledger.names.queue_of(record), None)
 
     def _moved(self, record: Record) -> None:
-        self._moved_us[self._queue(record)] = record.ts_us
-
-    def _queue(self, record: Record) -> QueueKey:
-        return record.group, self.case.ledger.names.broker_of(record.broker_name), record.topic, record.queue_id
+        self._moved_us[self.case.ledger.names.queue_of(record)] = record.ts_us
 
     def _committed(self, record: Record) -> None:
         if record.origin == "broadcast":
@@ -154,120 +139,37 @@ class OffsetsOnlyGrow(Rule):
             self.found(record.row, f"the offset of {record.group} in {at} {back}")
 
 
-class CorrectedOffsetsFit(Rule):
-    """A pull from outside of a queue is told an offset that lies within it, and the group keeps to that.
 
-    From in front of the queue that is its begin, from behind it its end.
-    """
+class CommitsAreAsked(Rule):
+    """A pull commits the offset that came with it once, when it comes; one that was held commits nothing later."""
 
-    LOOKS: ClassVar[dict[str, str]] = {
-        "PullRequested": "_requested", "PullAnswered": "_answered", "PullFinished": "_finished",
-        "NodeStarted": "_started", "OffsetReset": "_reset",
-    }  # fmt: skip
-    kinds = tuple(LOOKS)
-    EXCEPTIONS: ClassVar[dict[str, str]] = {BEHIND: BEHIND_TEXT}
+    kinds = ("PullReceived", "OffsetCommitted", "NodeStarted")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._asked: dict[tuple[str, QueueKey], int] = {}
-        """(process, queue) -> the offset of its last pull."""
-        self._told: dict[QueueKey, list[int]] = {}
-        """The offsets outside of a queue for which members of a group were told another one."""
+        self._times: dict[tuple[str, str, int], int] = {}
+        """(broker, remote address, opaque) -> how often the broker has dealt with this pull."""
+        self._now: dict[tuple[str, str], Record] = {}
+        """(broker, task) -> the pull that it deals with."""
 
-    def _started(self, record: Record) -> None:
-        self._told.clear()
-
-    def _reset(self, record: Record) -> None:
-        # Whoever pulls next is told the offset of the reset, wherever that pull begins.
-        self._told.pop((record.group, record.node, record.topic, record.queue_id), None)
-
-    def _requested(self, record: Record) -> None:
-        self._asked[_key(record)] = record.queue_offset
-
-    def _finished(self, record: Record) -> None:
-        if record.pull_status == "OFFSET_ILLEGAL":
-            self._heard(record)
-
-    def _queue(self, record: Record) -> QueueKey:
-        return record.group, self.case.ledger.names.broker_of(record.broker_name), record.topic, record.queue_id
-
-    def _heard(self, record: Record) -> None:
-        """An answer that came too late was heard by nobody: those of pulls that piled up at a broker that hung."""
-        queue = self._queue(record)
-        asked = self._asked.get(_key(record))
-        if asked is None:
-            return
-        self.judged += 1
-        told = self._told.setdefault(queue, [])
-        told.append(asked)
-        if told.count(asked) == MOST_TOLD:
-            at = f"{queue[1]} {record.topic} queue {record.queue_id}"
-            self.found(record.row, f"{record.group} pulled {MOST_TOLD} times from {asked} of {at}")
-
-    def _answered(self, record: Record) -> None:
-        """Compare the offset with the queue as it is at this moment."""
-        if record.status not in OUTSIDE or not self.case.is_live:
-            return
-        self.judged += 1
-        if self.case.ledger.names.original_of(record.node) != record.node:
-            if record.code == ResponseCode.PULL_OFFSET_MOVED and not self._checks_offsets(record.node):
+    def on_event(self, record: Record) -> None:
+        """Note the pulls, and judge what is committed with them."""
+        if record.kind == "NodeStarted":
+            self._times = {key: times for key, times in self._times.items() if key[0] != record.target}
+        elif record.kind == "PullReceived":
+            key = (record.node, record.remote, record.opaque)
+            self._times[key] = self._times.get(key, 0) + 1
+            self._now[record.node, record.task] = record
+        elif record.origin == "pull":
+            pull = self._now.get((record.node, record.task))
+            if not self.case.fault_times.none_between(record.ts_us - TAKES_US, record.ts_us):
+                # On a slow disk a thread begins with other pulls before it is done with one.
+                return
+            self.judged += 1
+            of_pull = pull and (pull.group, pull.topic, pull.queue_id) == (record.group, record.topic, record.queue_id)
+            if pull is None or not of_pull or self._times[record.node, pull.remote, pull.opaque] > 1:
                 at = f"{record.node} {record.topic} queue {record.queue_id}"
-                self.found(record.row, f"a slave that may be behind corrects a pull from {record.queue_offset} of {at}")
-            else:
-                self.excuse(BEHIND)
-            return
-        store = self.case.broker(record.node).running().message_store
-        least = store.get_min_offset_in_queue(record.topic, record.queue_id)
-        most = store.get_max_offset_in_queue(record.topic, record.queue_id)
-        lowest = most if record.status == "OFFSET_OVERFLOW_BADLY" else least
-        highest = least if record.status == "OFFSET_TOO_SMALL" else most
-        if not lowest <= record.next_offset <= highest:
-            at = f"{record.node} {record.topic} queue {record.queue_id}"
-            self.found(record.row, f"a pull of {at}, which is [{least}, {most}), is told {record.next_offset}")
-
-    def _checks_offsets(self, slave: str) -> bool:
-        return self.case.broker(slave).running().message_store_config.offset_check_in_slave
-
-
-class BeginsWhereItStood(Rule):
-    """A member that gets a queue begins at the offset that its broker has noted for the group.
-
-    What was noted within the last 20 s counts, since it asks before it has the queue. Where nothing is noted the group
-    begins as it wants.
-    """
-
-    LOOKS: ClassVar[dict[str, str]] = {"OffsetCommitted": "_committed", "QueueAllocated": "_allocated"}
-    kinds = tuple(LOOKS)
-
-    def __init__(self, case: Case) -> None:
-        super().__init__(case)
-        self._noted: dict[QueueKey, list[Update]] = {}
-
-    def _committed(self, record: Record) -> None:
-        noted = self._noted.setdefault((record.group, record.node, record.topic, record.queue_id), [])
-        noted.append(Update(record.ts_us, record.queue_offset))
-
-    def _allocated(self, record: Record) -> None:
-        consumer = push_consumer_of(self.case.lab, record.node, record.group)
-        broker_name = self.case.ledger.names.broker_of(record.broker_name)
-        broker = self.case.ledger.names.broker(broker_name)
-        if not self.case.is_live or consumer is None or consumer.impl.message_model is not MessageModel.CLUSTERING:
-            return
-        if broker is None or not broker.is_up() or len(self.case.ledger.names.copies_of(broker_name)) > 1:
-            # A slave may answer in place of its master, and not know as much.
-            return
-        now = broker.running().consumer_offset_manager.query_offset(record.group, record.topic, record.queue_id)
-        if now < 0:
-            return
-        noted = self._noted.get((record.group, broker_name, record.topic, record.queue_id), [])
-        long_ago_us = record.ts_us - ASKED_US
-        before = [update.offset for update in noted if update.ts_us < long_ago_us][-1:]
-        may_be = {now, *before, *(update.offset for update in noted if update.ts_us >= long_ago_us)}
-        self.judged += 1
-        if record.queue_offset not in may_be and before:
-            at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
-            begins = f"{record.node} begins at {record.queue_offset}"
-            self.found(record.row, f"{record.group} stood at {now} in {at}, and {begins}")
+                self.found(record.row, f"{record.group} commits {record.queue_offset} in {at}, and no pull just came")
 
 
 class OffsetsKeepUp(Rule):
@@ -300,23 +202,23 @@ class OffsetsKeepUp(Rule):
                 del pulls[gone]
 
     def _requested(self, record: Record) -> None:
-        self._pulled[_key(record)] = record.queue_offset
+        self._pulled[of_consumer(record)] = record.queue_offset
 
     def _put_off(self, record: Record) -> None:
-        self._pulled.pop(_key(record), None)
+        self._pulled.pop(of_consumer(record), None)
 
     def _finished(self, record: Record) -> None:
-        key = _key(record)
+        key = of_consumer(record)
         if not record.messages and self._of_before.get(key) == record.next_offset:
             self._late[key] = Update(record.ts_us, self._of_before.pop(key))
         else:
             self._pulled.pop(key, None)
 
     def _allocated(self, record: Record) -> None:
-        self._noted.pop(_key(record), None)
+        self._noted.pop(of_consumer(record), None)
 
     def _dropped(self, record: Record) -> None:
-        key = _key(record)
+        key = of_consumer(record)
         self._noted.pop(key, None)
         if key in self._pulled:
             self._of_before[key] = self._pulled.pop(key)
@@ -331,7 +233,7 @@ class OffsetsKeepUp(Rule):
         if held is None or held.dropped or not held.queue_offset_max:
             return
         self.judged += 1
-        key = _key(record)
+        key = of_consumer(record)
         expected = min([*held.msg_tree_map, *held.consuming_msg_orderly_tree_map], default=held.queue_offset_max + 1)
         if held.msg_count and self._late.get(key) == Update(record.ts_us, record.queue_offset):
             self.excuse(LATE_ANSWER)
@@ -380,19 +282,19 @@ class GivenUpIsWritten(Rule):
         self._updated = {key: at for key, at in self._updated.items() if key[0] != record.target}
 
     def _allocated(self, record: Record) -> None:
-        key = _key(record)
+        key = of_consumer(record)
         self._updated.pop(key, None)
         self._written[key] = Update(record.ts_us, record.queue_offset)
 
     def _noted(self, record: Record) -> None:
-        self._updated[_key(record)] = Update(record.ts_us, record.queue_offset)
+        self._updated[of_consumer(record)] = Update(record.ts_us, record.queue_offset)
 
     def _persisted(self, record: Record) -> None:
-        self._written[_key(record)] = Update(record.ts_us, record.queue_offset)
+        self._written[of_consumer(record)] = Update(record.ts_us, record.queue_offset)
 
     def _dropped(self, record: Record) -> None:
         """Compare what is noted with what is written, when a queue is given up."""
-        key = _key(record)
+        key = of_consumer(record)
         updated = self._updated.pop(key, None)
         consumer = push_consumer_of(self.case.lab, record.node, record.group)
         written = self._written.get(key, Update(-SOON_US, 0))

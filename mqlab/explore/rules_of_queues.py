@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from mqlab.client import DefaultMQPushConsumer, MessageModel
 from mqlab.explore.readers import consumers_of, is_running, push_consumer_of
-from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rule import Case, Rule, SettledRule
 from mqlab.explore.rules_of_leftovers import GHOST, GHOST_TEXT
 from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.message import MessageQueue
@@ -85,10 +85,10 @@ class DroppedIsLeftAlone(Rule):
             self.found(record.row, f"{record.node} gives a message of {at} back, and has no say in it any more")
 
     def _hands_out(self, record: Record) -> None:
-        process = self.case.lab.processes.get(record.node)
+        process = self.case.lab.processes.get(record.node) if self.case.is_live else None
         for client, group, _ in process.clients if isinstance(process, ClientProcess) else ():
             assigned = getattr(client.impl, "assigned_message_queue", None)
-            if not self.case.is_live or group != record.group or assigned is None:
+            if group != record.group or assigned is None:
                 continue
             self.judged += 1
             held = assigned.process_queue(MessageQueue(record.topic, record.broker_name, record.queue_id))
@@ -152,8 +152,10 @@ class QueuesArePulled(Rule):
             self._turns_us[key] = record.ts_us
 
     def _judge(self, record: Record, last_us: int) -> None:
+        if record.ts_us - last_us <= TURN_US:
+            return
         consumer = push_consumer_of(self.case.lab, record.node, record.group)
-        if record.ts_us - last_us > TURN_US and consumer is not None:
+        if consumer is not None:
             self._look(record.row, consumer, f"{record.node} had {_at(record)}", last_us, record.ts_us)
 
     def _look(self, row: Row | None, consumer: DefaultMQPushConsumer, who: str, last_us: int, now_us: int) -> None:
@@ -174,7 +176,7 @@ class QueuesArePulled(Rule):
                     self._look(None, client, f"{process} has {queue}", last_us, now_us)
 
 
-class EachQueueHasAnOwner(Rule):
+class EachQueueHasAnOwner(SettledRule):
     """In the end each queue that the members of a group share belongs to one of them, and to no other.
 
     They share it anew at the next round, each 20 s, when the group or the route has changed; in order the lock of who
@@ -187,20 +189,8 @@ class EachQueueHasAnOwner(Rule):
     )  # fmt: skip
     EXCEPTIONS: ClassVar[dict[str, str]] = {GHOST: GHOST_TEXT}
 
-    def __init__(self, case: Case) -> None:
-        super().__init__(case)
-        self._changed_us = 0
-
-    def on_event(self, record: Record) -> None:
-        """Note when anything changed that a share depends on."""
-        self._changed_us = record.ts_us
-
     def at_end(self) -> None:
         """Compare the queues of all members of each group with those that there are."""
-        now_us, over_us = self.case.lab.world.now_us, self.case.fault_times.over_since_us()
-        if over_us is None:
-            return
-        same_us = now_us - max(over_us, self._changed_us)
         groups: dict[str, list[DefaultMQPushConsumer]] = {}
         for process, client, member in consumers_of(self.case.lab):
             if isinstance(client, DefaultMQPushConsumer) and is_running(self.case.lab, process, member):
@@ -208,7 +198,7 @@ class EachQueueHasAnOwner(Rule):
         for group, members in groups.items():
             first = members[0].impl
             most_us = LOCKS_US if first.consume_orderly else ROUND_US
-            if first.message_model is MessageModel.CLUSTERING and same_us > most_us:
+            if first.message_model is MessageModel.CLUSTERING and self.same_us > most_us:
                 for topic in first.rebalance_impl.subscription_inner:
                     self._look(group, topic, members)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mqlab.client.mq_client_manager import MQClientManager
 from mqlab.client.service_state import ServiceState
 from mqlab.client.topic_publish_info import queues_to_publish
-from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rule import SettledRule
 from mqlab.lab.processes import ClientProcess, NameServerProcess
 from mqlab.protocol.route import QueueData, TopicRouteData, queues_to_subscribe
 from mqlab.trace.record import Record
@@ -24,8 +24,8 @@ TAKES_US = 15_000_000
 """A round of route queries may take so long: one query for each topic, each with its own time-out."""
 
 
-class _RouteRule(Rule):
-    """A rule that asks the name servers that are up."""
+class _RouteRule(SettledRule):
+    """A rule that asks the name servers that are up, once routes have not changed for a while."""
 
     def name_servers(self) -> list[NameServerProcess]:
         """The name servers of the lab that run."""
@@ -33,28 +33,15 @@ class _RouteRule(Rule):
         servers = [each for each in processes if isinstance(each, NameServerProcess)]
         return [each for each in servers if each.state == "running" and each.controller is not None]
 
-    def quiet_us(self) -> int:
-        """For how long nothing has been wrong; 0 while a fault holds."""
-        over_us = self.case.fault_times.over_since_us()
-        return 0 if over_us is None else self.case.lab.world.now_us - over_us
-
 
 class RoutesAreTrue(_RouteRule):
     """In the end a name server knows each broker that runs, where it is, and what queues each of its topics has."""
 
     kinds = ("BrokerStarted", "TopicCreated", "TopicUpdated", "TopicDeleted", "WritePermChanged")
 
-    def __init__(self, case: Case) -> None:
-        super().__init__(case)
-        self._changed_us = 0
-
-    def on_event(self, record: Record) -> None:
-        """Note when brokers last had something new to report."""
-        self._changed_us = record.ts_us
-
     def at_end(self) -> None:
         """Compare the tables of each name server with the brokers."""
-        if min(self.quiet_us(), self.case.lab.world.now_us - self._changed_us) < REPORT_US:
+        if self.same_us < REPORT_US:
             return
         for server in self.name_servers():
             for broker in self.case.lab.brokers:
@@ -92,14 +79,9 @@ class RoutesAreFollowed(_RouteRule):
         "NodeStarted", "ClientStarted",
     )  # fmt: skip
 
-    def __init__(self, case: Case) -> None:
-        super().__init__(case)
-        self._changed_us = 0
-
-    def on_event(self, record: Record) -> None:
-        """Note when a route was last another one."""
-        if record.kind != "BrokerRegistered" or record.first:
-            self._changed_us = record.ts_us
+    def is_change(self, record: Record) -> bool:
+        """Is a route another one now? It is not by what a broker reports again."""
+        return record.kind != "BrokerRegistered" or bool(record.first)
 
     def at_end(self) -> None:
         """Compare what each client knows of each of its topics with what all name servers say."""
@@ -108,9 +90,8 @@ class RoutesAreFollowed(_RouteRule):
             if not isinstance(process, ClientProcess) or process.state != "running" or not servers:
                 continue
             for instance in MQClientManager.of(process.node).factory_table.values():
-                same_us = min(self.quiet_us(), self.case.lab.world.now_us - self._changed_us)
                 asks_us = instance.config.poll_name_server_interval * 1_000
-                if instance.service_state is ServiceState.RUNNING and same_us > asks_us + TAKES_US:
+                if instance.service_state is ServiceState.RUNNING and self.same_us > asks_us + TAKES_US:
                     self._look(process.name, instance, servers)
 
     def _look(self, name: str, instance: MQClientInstance, servers: list[NameServerProcess]) -> None:

@@ -13,8 +13,8 @@ from mqlab.client.consumer.listener import ListenerRaised, ListenerReturnedNone
 from mqlab.errors import LearnerError, MqlabError
 from mqlab.explore.fault_plan import Plan, draw_plan, faults_of
 from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rules_of_begins import BeginsWhereItStood, CorrectedOffsetsFit, ResetsAreFollowed
 from mqlab.explore.rules_of_calls import CallsEnd, FramesArrive, ProcessorsAnswer, SendsEnd
-from mqlab.explore.rules_of_commits import CommitsAreAsked, ResetsAreFollowed
 from mqlab.explore.rules_of_delivery import (
     CommittedIsConsumed,
     GivenBackComesAgain,
@@ -26,8 +26,7 @@ from mqlab.explore.rules_of_flow_control import ThresholdsHold
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, PowerCutsBite, RecoveredIsWhole, SafeIsFlushed
 from mqlab.explore.rules_of_leftovers import NothingIsLeftOver
 from mqlab.explore.rules_of_offsets import (
-    BeginsWhereItStood,
-    CorrectedOffsetsFit,
+    CommitsAreAsked,
     GivenUpIsWritten,
     OffsetsKeepUp,
     OffsetsOnlyGrow,
@@ -35,6 +34,12 @@ from mqlab.explore.rules_of_offsets import (
 )
 from mqlab.explore.rules_of_order import InOrder, LockedIsConsumed, OneOwner
 from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, NothingUnackedIsLost, OrderedPopsWait
+from mqlab.explore.rules_of_questions import (
+    QuestionsAreCounted,
+    QuestionsComeAtTheirTime,
+    QuestionsNameTheCopy,
+    QuestionsStop,
+)
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
 from mqlab.explore.rules_of_replication import (
     CopiesAreTheSame,
@@ -57,10 +62,6 @@ from mqlab.explore.rules_of_transactions import (
     EndsAreSaid,
     HalfMessagesAreHidden,
     HalfMessagesEnd,
-    QuestionsAreCounted,
-    QuestionsComeAtTheirTime,
-    QuestionsNameTheCopy,
-    QuestionsStop,
 )
 from mqlab.explore.sights import SIGHTS, Sights
 from mqlab.scenarios import registry

@@ -38,10 +38,11 @@ class WrongBody(SimulationError):
 def numbered_message(topic: str, number: int, size: int) -> Message:
     """Message `number` of a load: its body of `size` bytes repeats its key, so that a mix-up is seen."""
     key = f"{KEY}{number}"
-    return Message(topic, _body(key, size), tags="paid", keys=key)
+    return Message(topic, body_of(key, size), tags="paid", keys=key)
 
 
-def _body(key: str, size: int) -> bytes:
+def body_of(key: str, size: int) -> bytes:
+    """The body of `size` bytes that a message with this key has: it repeats the key."""
     return f"this is {key} ".encode().ljust(size, b".")
 
 
@@ -54,7 +55,7 @@ def number_of(message: MessageExt) -> int:
     key = message.keys or ""
     if not key or "\0" in key:
         key = b"".join(written).decode("ascii", "replace")
-    if message.body != _body(key, len(message.body)) or not key.startswith(KEY):
+    if message.body != body_of(key, len(message.body)) or not key.startswith(KEY):
         raise WrongBody(message)
     return int(key.removeprefix(KEY))
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mqlab.scenarios.demo import process_of
-from mqlab.scenarios.numbered import KEY, TOPIC
+from mqlab.scenarios.numbered import KEY, TOPIC, body_of
 from mqlab.scenarios.registry import ANY_FAULT, scenario, story
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ async def send_numbered(producer: Producer, messages: int, every_ms: int, size: 
 
     for number in range(messages):
         key = f"{KEY}{number}"
-        message = Message(TOPIC, f"this is {key} ".encode().ljust(size, b"."), tag="paid", keys=key)
+        message = Message(TOPIC, body_of(key, size), tag="paid", keys=key)
         with suppress(ClientException):
             await producer.send(message)
         await producer.node.sleep(every_ms)

@@ -9,6 +9,7 @@ from mqlab.explore.rules_of_delivery import CommittedIsConsumed, OnlySubscribedI
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound
 from mqlab.explore.rules_of_offsets import GivenUpIsWritten, OffsetsKeepUp, ProgressIsKept
 from mqlab.explore.rules_of_order import LockedIsConsumed
+from mqlab.explore.rules_of_questions import QuestionsComeAtTheirTime, QuestionsNameTheCopy
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
 from mqlab.explore.rules_of_replication import (
     ReadersComeHome,
@@ -18,7 +19,7 @@ from mqlab.explore.rules_of_replication import (
     SlavesOnlyGive,
 )
 from mqlab.explore.rules_of_time import RetriesComeInTime, SignsOfLifeGoOn
-from mqlab.explore.rules_of_transactions import EndsAreSaid, QuestionsComeAtTheirTime, QuestionsNameTheCopy
+from mqlab.explore.rules_of_transactions import EndsAreSaid
 
 from .broken.mutants import MUTANTS, Mutant
 

@@ -15,9 +15,10 @@ from mqlab.client.consumer.process_queue import ProcessQueue
 from mqlab.explore import RULES, Outcome, Trial, plan_from_text
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case
+from mqlab.explore.rules_of_begins import BEHIND
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, OTHER_UNIT, SKIPPED, USED_TWICE
 from mqlab.explore.rules_of_leftovers import GHOST
-from mqlab.explore.rules_of_offsets import BEHIND, ILLEGAL, LATE_ANSWER, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
+from mqlab.explore.rules_of_offsets import ILLEGAL, LATE_ANSWER, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
 from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER, TAKEN_AT_THE_END, InOrder
 from mqlab.explore.rules_of_queues import LATE_PULL
 from mqlab.explore.rules_of_replication import SHORTER

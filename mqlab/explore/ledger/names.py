@@ -10,9 +10,11 @@ from mqlab.protocol.route import MASTER_ID
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQPushConsumer
+    from mqlab.explore.places import QueueKey
     from mqlab.explore.readers import Reader
     from mqlab.lab import Lab
     from mqlab.trace.bus import Row
+    from mqlab.trace.record import Record
 
 
 class Names:
@@ -39,6 +41,10 @@ class Names:
                     config = broker.controller.broker_config
                     self._broker_of[config.broker_name, config.broker_id] = broker.name
         return self._broker_of.get((broker_name, broker_id), broker_name)
+
+    def queue_of(self, record: Record) -> QueueKey:
+        """The queue of a group that an event of a consumer is about."""
+        return record.group, self.broker_of(record.broker_name), record.topic, record.queue_id
 
     def original_of(self, process: str) -> str:
         """The process in whose store the messages of a broker's queues are put first: for a slave its master's."""

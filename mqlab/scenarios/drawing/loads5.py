@@ -11,7 +11,7 @@ from mqlab.scenarios.demo import process_of
 from mqlab.scenarios.drawing.kinds import ALL, CONDITIONS
 from mqlab.scenarios.drawing.loads import refuses
 from mqlab.scenarios.drawing.ways import properties_of
-from mqlab.scenarios.numbered import KEY, pause
+from mqlab.scenarios.numbered import KEY, body_of, pause
 
 if TYPE_CHECKING:
     from mqlab.client.v5 import Message, MessageView, Producer, PushConsumer, SimpleConsumer, TransactionResolution
@@ -123,13 +123,12 @@ def _message(producer: Producer, number: int, says: dict[str, Any]) -> Message:
     from mqlab.client.v5 import Message
 
     key = f"{KEY}{number}"
-    body = f"this is {key} ".encode().ljust(says["size"], b".")
     said: dict[str, Any] = {"properties": properties_of(number)}
     if says.get("way") == "in-order":
         said["message_group"] = f"customer-{number % CUSTOMERS}"
     elif says.get("way") == "later":
         said["delivery_timestamp"] = producer.node.now_ms() + says["timer_ms"]
-    return Message(says["topic"], body, tag="paid", keys=key, **said)
+    return Message(says["topic"], body_of(key, says["size"]), tag="paid", keys=key, **said)
 
 
 async def _send_in_transactions(producer: Producer, debits: Debits, first: int, says: dict[str, Any]) -> None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mqlab.explore import Rule
+from mqlab.explore.rules_of_begins import BeginsWhereItStood, CorrectedOffsetsFit, ResetsAreFollowed
 from mqlab.explore.rules_of_calls import SendsEnd
-from mqlab.explore.rules_of_commits import CommitsAreAsked, ResetsAreFollowed
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed
 from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed
-from mqlab.explore.rules_of_offsets import BeginsWhereItStood, CorrectedOffsetsFit
+from mqlab.explore.rules_of_offsets import CommitsAreAsked
 from mqlab.explore.rules_of_order import LockedIsConsumed
 from mqlab.explore.rules_of_pop import HandlesAreTheNewest, NothingUnackedIsLost
+from mqlab.explore.rules_of_questions import QuestionsStop
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
 from mqlab.explore.rules_of_replication import SlavesFollow
 from mqlab.explore.rules_of_reviving import ReviversKeepUp
@@ -24,7 +25,6 @@ from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreTrue
 from mqlab.explore.rules_of_storing import NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import RetriesComeInTime
 from mqlab.explore.rules_of_timers import TimersComeInTime
-from mqlab.explore.rules_of_transactions import QuestionsStop
 
 from .mutants import (
     BROKER,

@@ -12,10 +12,11 @@ from html import escape
 from typing import ClassVar, NamedTuple
 
 from mqlab.explore.rule import Rule
+from mqlab.explore.rules_of_begins import CorrectedOffsetsFit
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed
 from mqlab.explore.rules_of_flow_control import ThresholdsHold
 from mqlab.explore.rules_of_flushing import RecoveredIsWhole
-from mqlab.explore.rules_of_offsets import CorrectedOffsetsFit, OffsetsKeepUp, OffsetsOnlyGrow
+from mqlab.explore.rules_of_offsets import OffsetsKeepUp, OffsetsOnlyGrow
 from mqlab.explore.rules_of_order import InOrder, OneOwner
 from mqlab.explore.rules_of_storing import AcknowledgedSurvives, NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import RetriesComeInTime
