@@ -109,6 +109,8 @@ class PopLedger:
         """(broker, group) -> the topics that were popped for it."""
         self.began: dict[Queue, int] = {}
         """The offset at which a group that had none began to pop a queue."""
+        self.deleted_groups: dict[tuple[str, str], None] = {}
+        """(broker, group) of the groups that were deleted."""
         self.reset_us: dict[Queue, int] = {}
         """When a pop of this queue last began elsewhere, since somebody had reset the group."""
         self.handlers: dict[str, Callable[[Row], None]] = {
@@ -169,6 +171,7 @@ class PopLedger:
 
     def _group_deleted(self, row: Row) -> None:
         (group,) = row[FIRST_FIELD:]
+        self.deleted_groups[row[NODE], group] = None
         for queue, _ in self.handed:
             if (queue.broker, queue.group) == (row[NODE], group):
                 self.reset_us[queue] = row[TS_US]

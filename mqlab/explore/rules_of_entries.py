@@ -35,13 +35,23 @@ class _EntryRule(Rule):
         return broker.name in lost or names.original_of(broker.name) in lost
 
 
+KEPT_BY_SLAVE = "queues that only a slave has still"
+KEPT_BY_SLAVE_TEXT = (
+    "A topic is deleted at its master. A slave hears of it when it asks for the topics, and forgets the topic, but "
+    "keeps its queues (SlaveSynchronize.syncTopicConfig). When the topic is made again its offsets begin at 0, and "
+    "messages get no entry at the slave, where entries of before stand in their places."
+)
+
+
 class EachHasAnEntry(_EntryRule):
     """In the end each record of a log has an entry of its own in its queue, at a slave as at its master.
 
     The records of a topic that was deleted stay in the log without entries.
     """
 
-    EXCEPTIONS: ClassVar[dict[str, str]] = {GAP: GAP_TEXT, STALE: STALE_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        GAP: GAP_TEXT, STALE: STALE_TEXT, KEPT_BY_SLAVE: KEPT_BY_SLAVE_TEXT
+    }  # fmt: skip
 
     def at_end(self) -> None:
         """Read each log from its first file on, and look for every record in its queue."""
@@ -64,15 +74,18 @@ class EachHasAnEntry(_EntryRule):
             if unit is not None and unit.pos == request.commit_log_offset and unit.size == request.msg_size:
                 continue
             place = Place(broker.name, request.topic, request.queue_id, request.consume_queue_offset)
-            exception = self._reason(broker, place)
+            exception = self._reason(broker, place, is_taken=unit is not None)
             if exception:
                 self.excuse(exception)
             else:
                 at = request.commit_log_offset
                 self.found(None, f"the log of {broker.name} has a record at {at}, and its queue no entry at {place}")
 
-    def _reason(self, broker: BrokerProcess, place: Place) -> str:
-        """Why a record has no entry, after a loss of power; "" where it must have one."""
+    def _reason(self, broker: BrokerProcess, place: Place, *, is_taken: bool) -> str:
+        """Why a record has no entry, after a loss of power or at a slave; "" where it must have one."""
+        master = self.case.ledger.names.original_of(broker.name)
+        if broker.is_slave and is_taken and (master, place.topic) in self.case.ledger.stores.deleted_topics:
+            return KEPT_BY_SLAVE
         if not self.has_lost_power(broker):
             return ""
         stores = self.case.ledger.stores

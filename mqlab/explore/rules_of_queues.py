@@ -217,17 +217,16 @@ class EachQueueHasAnOwner(SettledRule):
             self.judged += 1
             if owned[queue] == (queue in shared):
                 continue
-            if self._has_ghost(group, members):
+            if self._has_ghost(group):
                 self.excuse(GHOST)
             else:
                 self.found(None, f"{owned[queue]} members of {group} have {queue}, which {len(members)} share")
 
-    def _has_ghost(self, group: str, members: list[DefaultMQPushConsumer]) -> bool:
-        """Does a broker take somebody for a member who runs no more?"""
-        running = {member.impl.instance.client_id for member in members}
+    def _has_ghost(self, group: str) -> bool:
+        """Does a broker count somebody as a member over a connection that has ended, be it beside a whole one?"""
         tables = [broker.running().consumer_manager.consumer_table.get(group) for broker in self.case.lab.brokers]
         return any(
-            info.client_id not in running
+            not info.channel.is_active
             for table in tables
             for info in (table.channel_info_table.values() if table is not None else ())
         )

@@ -37,6 +37,15 @@ LONE_ACKS_TEXT = (
 
 
 
+IN_ORDER_NO_MORE = "a group that is popped in order no more"
+IN_ORDER_NO_MORE_TEXT = (
+    "What is popped in order has no check point: the order of a queue is noted beside it, and who pops without order "
+    "does not mind that. A group that was set up to be given its messages in order, and is deleted, is made again as "
+    "any other by the next sign of life of a member. Proxies pop for it in order until they ask again what it is, and "
+    "then without: what somebody still has is handed out once more."
+)
+
+
 class RevivedInTime(PopRule):
     """Nobody gets a message that another one of the group may still be at: it is invisible until its time is over.
 
@@ -44,7 +53,9 @@ class RevivedInTime(PopRule):
     """
 
     kinds = ("MessageRevived", "MessagePopped", "ReviveCheckPointRead", "ReviveAckRead")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {FORGOTTEN: FORGOTTEN_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        FORGOTTEN: FORGOTTEN_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT, IN_ORDER_NO_MORE: IN_ORDER_NO_MORE_TEXT
+    }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -79,6 +90,8 @@ class RevivedInTime(PopRule):
             if is_out and not this.in_order and handed.unique_key == this.unique_key:
                 if self.started_since(record.node, handed.popped_us):
                     self.excuse(FORGOTTEN)
+                elif handed.in_order and (record.node, record.group) in self.case.pops.deleted_groups:
+                    self.excuse(IN_ORDER_NO_MORE)
                 else:
                     self.found(record.row, f"{record.group} gets the message at {at}, which somebody still has")
 

@@ -56,7 +56,8 @@ class TimersComeInTime(Rule):
         """When that was, by the broker's clock."""
         self._waiting: dict[Message, Counter[int]] = {}
         """What waits -> how many copies for each slot; those that came out too often are below 0."""
-        self._held_at: dict[Message, Record] = {}
+        self._held_at: dict[Message, list[Record]] = {}
+        """Where it was stored to wait, and the messages that take it back with it, which have its key."""
         self._refused_us: dict[str, int] = {}
         """Broker -> when its store last refused what was due."""
         self._begun_us: dict[str, int] = {}
@@ -86,7 +87,7 @@ class TimersComeInTime(Rule):
             return
         message = (record.node, accepted.topic, accepted.unique_key)
         self._waiting.setdefault(message, Counter())[accepted.slot_ms] += 1
-        self._held_at[message] = record
+        self._held_at.setdefault(message, []).append(record)
         if self.case.is_live:
             self._compare(accepted, record)
 
@@ -109,10 +110,11 @@ class TimersComeInTime(Rule):
         self.judged += 1
         waiting = self._waiting.setdefault(message, Counter())
         waiting[slot_ms] -= 1
-        stored = self._held_at.get(message)
+        stored = self._held_at.get(message, [])
         # What came out since the timer was last written comes out again when the broker was stopped hard.
-        if waiting[slot_ms] < 0 and stored is not None and self._begun_us.get(record.node, 0) <= stored.ts_us:
-            if (record.node, stored.commit_log_offset) in self.case.ledger.stores.taken_over:
+        if waiting[slot_ms] < 0 and stored and self._begun_us.get(record.node, 0) <= stored[-1].ts_us:
+            taken_over = self.case.ledger.stores.taken_over
+            if any((record.node, each.commit_log_offset) in taken_over for each in stored):
                 self.excuse(WHEEL_AHEAD)
             else:
                 self.found(record.row, f"timer message {record.unique_key} came out twice")
@@ -158,13 +160,13 @@ class TimersComeInTime(Rule):
             else:
                 late_ms = now_ms - overdue[0]
                 text = f"timer message {unique_key} for {topic} has not come out {late_ms} ms after its slot began"
-                self.found(self._held_at[message].row, text)
+                self.found(self._held_at[message][-1].row, text)
 
     def _reason(self, message: Message, slot_ms: int) -> str:
         """Why the timer's topic does not have a message that is stored, where RocketMQ does not promise that."""
         ledger, (broker, _, unique_key) = self.case.ledger, message
         stands = standing(ledger.stores, self.case.broker(broker))
-        held = self._held_at[message]
+        held = self._held_at[message][-1]
         if stands is not None and stands.holds(slot_ms, held.queue_offset):
             return stands.reason
         if unique_key in ledger.stores.in_gaps:

@@ -7,11 +7,14 @@ import pytest
 from mqlab.explore import Trial, plan_from_text, plan_text
 from mqlab.explore.rules_of_calls import CallsEnd
 from mqlab.explore.rules_of_delivery import OTHER_UNIT
+from mqlab.explore.rules_of_entries import KEPT_BY_SLAVE
+from mqlab.explore.rules_of_leftovers import GHOST
 from mqlab.explore.rules_of_order import InOrder
 from mqlab.explore.rules_of_pop import IN_TURNS, NO_RECORD
+from mqlab.explore.rules_of_reviving import IN_ORDER_NO_MORE
 from mqlab.explore.rules_of_transactions import EndedIsLeftAlone
 from mqlab.explore.stale_entries import STALE
-from mqlab.explore.stopped_timer import TORN
+from mqlab.explore.stopped_timer import TORN, WHEEL_AHEAD
 
 BASE = "name-server n; broker broker-a; "
 TO_POP = "topic Orders queues=1; producer p; pop w members=2"
@@ -143,12 +146,38 @@ def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -
             "at 13104ms: reset pollers-1", "", "", id="a reset that is told to a client that has ended",
         ),
         pytest.param(
+            0, "broker broker-a; topic Orders; producer p messages=10; push w",
+            "at 5000ms: freeze broker-a for 50000ms", GHOST, id="one member over many connections that have ended",
+        ),
+        pytest.param(
             295, "broker broker-a; topic Orders; producer shop-1; at 3502ms: delete-topic Orders", "", "",
             id="a topic that is deleted",
         ),
         pytest.param(
             384, "broker broker-a; topic Orders; topic Reminders; producer shop-1 topic=Reminders to=queue messages=40 "
             "every_ms=100; at 3534ms: delete-topic Reminders", "", "", id="deleted while a message waits for its entry",
+        ),
+        pytest.param(
+            0, "broker broker-a; slave slave-a1 of=broker-a; topic Orders queues=1; producer p messages=40 "
+            "every_ms=300; at 3000ms: delete-topic Orders", "", KEPT_BY_SLAVE, id="a topic that its master has deleted",
+        ),
+        pytest.param(
+            706, "broker broker-b flush_disk_type=SYNC_FLUSH; topic Orders; group auditors-1 "
+            "consume_message_orderly=true; producer shop-1; proxy proxy-1; simple5 auditors-1 refuse_one_in=5; "
+            "at 17613ms: delete-group auditors-1 clean_offset=true", "at 6572ms: power_off broker-b for 3795ms",
+            IN_ORDER_NO_MORE, id="popped in order no more",
+        ),
+        pytest.param(
+            574, "broker broker-a recall_message_enable=true; topic Orders; topic Payments; topic Transfers "
+            "type=TRANSACTION; topic Reminders; producer shop-1 every_ms=300 size=1000 timer_ms=1500 recall_one_in=3; "
+            "producer shop-2 size=30; asker asker-1 timeout_ms=3000; proxy proxy-1; transactions5 bank5-1 "
+            "topic=Transfers messages=8 size=100 debit_ms=10", "at 4626ms: power_off broker-a for 1407ms", WHEEL_AHEAD,
+            id="taken back under the same key, in the place of one that was lost",
+        ),
+        pytest.param(
+            458, "broker broker-a enable_property_filter=true; topic Payments; producer shop-2 topic=Payments "
+            "way=batches-async messages=100 every_ms=100 enable_trace=true; lite pollers-1 topic=Payments wants=gifts",
+            "at 3365ms: power_off broker-a for 5925ms", "", id="polled by a condition while its broker is away",
         ),
         pytest.param(
             248, "broker broker-a flush_interval_consume_queue=3000; broker broker-b; topic Orders queues=2; "

@@ -25,6 +25,8 @@ class StoreBook:
         self.processes = processes
         self.stored: dict[Place, Kept] = {}
         self.tags: dict[Place, int] = {}
+        self._properties: dict[Place, dict[str, str]] = {}
+        """The properties of what somebody wants by a condition, to be known while no broker is up that has them."""
         self.tries: dict[Place, int] = {}
         """How often a message of a retry topic had been tried when it was stored there."""
         self.lost: dict[Place, Kept] = {}
@@ -35,6 +37,8 @@ class StoreBook:
         """What lay in a file that a broker deleted because its disk was full."""
         self.forgotten: dict[Place, dict[str, None]] = {}
         """The unique keys of what lay in a topic that was deleted: it is owed to nobody, and offsets begin anew."""
+        self.deleted_topics: dict[tuple[str, str], None] = {}
+        """(broker, topic) of the topics that were deleted."""
         self.forgotten_keys: dict[str, None] = {}
         """All of these keys."""
         self._begins_late: dict[tuple[str, str, int], int] = {}
@@ -101,6 +105,8 @@ class StoreBook:
         self.tags[place] = tags_code
         if queue_offset and place in self.forgotten and place not in self.stored:
             self._begins_late.setdefault(place[:3], queue_offset)
+        if any(topic in reader.conditions for reader in self._names.readers.values()):
+            self._properties[place] = self.properties_at(place) or {}
 
     def _parked_delivered(self, row: Row) -> None:
         topic, queue_id, queue_offset, _, _, reconsume_times, _ = row[FIRST_FIELD:]
@@ -200,6 +206,7 @@ class StoreBook:
                 self.deleted[place] = None
 
     def _topic_deleted(self, broker: str, topic: str) -> None:
+        self.deleted_topics[broker, topic] = None
         for place in [p for p in self.stored if (p.broker, p.topic) == (broker, topic)]:
             self._forget(place, self.stored.pop(place).unique_key)
         self._begins_late = {key: at for key, at in self._begins_late.items() if key[:2] != (broker, topic)}
@@ -217,15 +224,18 @@ class StoreBook:
         return "" if message is None else message.tags or ""
 
     def properties_at(self, place: Place) -> dict[str, str] | None:
-        """The properties of a message, from its broker or from a slave that is up; None where they cannot be read."""
+        """The properties of a message, from its broker or from a slave that is up, or, if none is, as they were when
+        it got its entry; None where they cannot be read.
+        """
         kept = self.stored.get(place)
         if kept is None:
             return None
-        for broker in self._names.copies_of(place.broker):
-            message = broker.store.look_message_by_offset(kept.commit_log_offset) if broker.is_up() else None
+        up = [broker for broker in self._names.copies_of(place.broker) if broker.is_up()]
+        for broker in up:
+            message = broker.store.look_message_by_offset(kept.commit_log_offset)
             if message is not None and message.msg_id == kept.unique_key:
                 return message.properties
-        return None
+        return None if up else self._properties.get(place)
 
 
 def _is_another(store: ReadableStore, kept: Kept) -> bool:
