@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
@@ -17,6 +17,12 @@ WIRE_US = 5_000_000
 """A frame on a whole connection arrives within this time, when nothing is wrong."""
 ANSWER_US = 35_000_000
 """A request is answered within this time: a held pull takes up to 20 s."""
+SCAN_US = 2_100_000
+"""The scan that ends calls comes every second, and gives each a second more (NettyRemotingAbstract)."""
+CONNECT_US = 3_000_000
+"""A connection that nobody answers is waited for so long, however little is left (NettyClientConfig)."""
+MOST_DRIFT = 50
+"""What a clock that is 5 % wrong adds to each millisecond, us."""
 WAITED_FOR = (
     RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.HEART_BEAT, RequestCode.GET_CONSUMER_LIST_BY_GROUP,
     RequestCode.QUERY_CONSUMER_OFFSET, RequestCode.LOCK_BATCH_MQ,
@@ -201,45 +207,73 @@ class ProcessorsAnswer(Rule):
         return self.case.pull_comes_to_no_record(reader, place, queue.max_offset_in_queue)
 
 
-class SendsEnd(Rule):
-    """Every sending comes to an end that its caller is told, and a try that failed is followed by one elsewhere."""
+class _Try(NamedTuple):
+    """What is known of a sending when it is tried again."""
 
-    kinds = (
-        "SendAttempted", "SendSucceeded", "SendFailed", "SendAttemptFailed", "QueueSelected", "NodeCrashed", "PowerLost"
-    )  # fmt: skip
+    broker_name: str
+    """The broker that was tried last."""
+    had_others: bool
+    """Had the route another one at the first try? All tries of a send use that route."""
+    begin_us: int
+    budget_ms: int
+    """What the whole sending may take, from its first try on."""
+
+
+class SendsEnd(Rule):
+    """Every sending comes to an end in its time, of which its caller is told; after a failed try it goes on elsewhere,
+    with the same message.
+    """
+
+    LOOKS: ClassVar[dict[str, str]] = {
+        "QueueSelected": "_selected", "SendAttempted": "_attempted", "SendAttemptFailed": "_answered",
+        "SendSucceeded": "_ended", "SendFailed": "_ended", "NodeCrashed": "_process_ended",
+        "PowerLost": "_process_ended",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._under_way: dict[tuple[str, str], Record] = {}
         """(process, message ids) -> the last attempt."""
-        self._tries: dict[tuple[str, str], tuple[str, bool]] = {}
-        """The same, until the sending ends -> the broker that was tried last, and whether the route had another one at
-        the first try: all tries of a send use that route.
-        """
+        self._tries: dict[tuple[str, str], _Try] = {}
+        """The same, until the sending ends."""
+        self._again: dict[tuple[str, str], int] = {}
+        """(process, task) -> the number of the try for which a queue was just selected, from the second on."""
 
-    def on_event(self, record: Record) -> None:
-        """Note what is being sent, and judge where it is tried again."""
-        if record.kind in ("NodeCrashed", "PowerLost"):
-            self._under_way = {key: sent for key, sent in self._under_way.items() if key[0] != record.target}
-            self._tries = {key: tried for key, tried in self._tries.items() if key[0] != record.target}
-        elif record.kind == "QueueSelected":
-            self.judged += record.attempt > 1
-            if record.attempt > 1 and record.broker_name == record.last_broker and self._has_others(record):
-                self.found(record.row, f"try {record.attempt} goes to {record.broker_name}, where the last failed")
-        elif record.kind == "SendAttempted":
-            if record.mode.lower() not in ("oneway", "one-way"):
-                self.judged += 1
-                self._under_way[record.node, record.msg_id] = record
-                self._tried(record)
-        elif record.kind == "SendFailed" and not record.attempts:
+    def _process_ended(self, record: Record) -> None:
+        self._under_way = {key: sent for key, sent in self._under_way.items() if key[0] != record.target}
+        self._tries = {key: tried for key, tried in self._tries.items() if key[0] != record.target}
+        self._again = {key: attempt for key, attempt in self._again.items() if key[0] != record.target}
+
+    def _selected(self, record: Record) -> None:
+        if record.attempt == 1:
+            self._again.pop((record.node, record.task), None)
+            return
+        self.judged += 1
+        self._again[record.node, record.task] = record.attempt
+        if record.broker_name == record.last_broker and self._has_others(record):
+            self.found(record.row, f"try {record.attempt} goes to {record.broker_name}, where the last failed")
+
+    def _attempted(self, record: Record) -> None:
+        attempt = self._again.pop((record.node, record.task), None)
+        if record.mode.lower() in ("oneway", "one-way"):
+            return
+        self.judged += 1
+        self._under_way[record.node, record.msg_id] = record
+        if attempt is not None and (record.node, record.msg_id) not in self._tries:
+            self.found(record.row, f"try {attempt} is of another message, {record.msg_id}")
+        self._tried(record)
+
+    def _ended(self, record: Record) -> None:
+        if record.kind == "SendFailed" and not record.attempts:
             # Without a route nothing was sent, and the message has no id yet.
             return
-        else:
-            self._answered(record)
+        tried = self._tries.pop((record.node, record.msg_id), None)
+        if tried is not None:
+            self._judge_time(record, tried)
+        self._answered(record)
 
     def _answered(self, record: Record) -> None:
-        if record.kind != "SendAttemptFailed":
-            self._tries.pop((record.node, record.msg_id), None)
         if self._under_way.pop((record.node, record.msg_id), None) is None:
             # Of a batch the attempt names its own id, and the answer those of its messages.
             for key, sent in list(self._under_way.items()):
@@ -254,11 +288,24 @@ class SendsEnd(Rule):
         the application has chosen, and the tries of a 5.x producer are its proxy's.
         """
         key, at = (record.node, record.msg_id), record.broker_name
-        before, had_others = self._tries.get(key, ("", None))
-        has_others = self._has_others(record)
-        self._tries[key] = at, has_others if had_others is None else had_others
-        if at and at == before and record.mode == "SYNC" and had_others and has_others:
+        has_others, before = self._has_others(record), self._tries.get(key)
+        if before is None:
+            self._tries[key] = _Try(at, has_others, record.ts_us, record.budget_ms)
+            return
+        self._tries[key] = before._replace(broker_name=at)
+        self._judge_time(record, before)
+        if at and at == before.broker_name and record.mode == "SYNC" and before.had_others and has_others:
             self.found(record.row, f"message {record.msg_id} is tried again at {at}, where it failed")
+
+    def _judge_time(self, record: Record, tried: _Try) -> None:
+        """Is what happens to a sending within its budget? A process that hung may be late."""
+        late_us = record.ts_us - tried.begin_us - 1_000 * tried.budget_ms
+        hung = self.case.ledger.processes.frozen_us.get(record.node, -1) >= tried.begin_us
+        if late_us > SCAN_US + CONNECT_US + tried.budget_ms * MOST_DRIFT and not hung:
+            self.found(
+                record.row,
+                f"message {record.msg_id} is still on its way {late_us // 1_000} ms after its {tried.budget_ms} ms",
+            )
 
     def at_end(self) -> None:
         """Judge what has no end."""

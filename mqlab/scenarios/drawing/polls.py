@@ -179,7 +179,10 @@ async def _look(consumer: DefaultMQPullConsumer, queue: MessageQueue) -> None:
 
 
 def pull_in_turns(service: MQPullConsumerScheduleService, says: dict[str, Any]) -> None:
-    """Give a schedule service a task that pulls from where its group stands, and notes how far it came."""
+    """Give a schedule service a task that pulls from where its group stands, and notes how far it came.
+
+    What fails it leaves to the service for every other queue.
+    """
 
     async def task(queue: MessageQueue, context: PullTaskContext) -> None:
         consumer = context.pull_consumer
@@ -192,6 +195,7 @@ def pull_in_turns(service: MQPullConsumerScheduleService, says: dict[str, Any]) 
             await consumer.update_consume_offset(queue, result.next_begin_offset)
         except FAILURES:
             # The next turn begins from the same offset.
-            return
+            if queue.queue_id % 2:
+                raise
 
     service.register_pull_task_callback(says["topic"], task)
