@@ -59,7 +59,7 @@ def test_no_rule_is_silent_in_all_scenarios() -> None:
 
 
 def test_the_end_of_a_load_without_end_is_not_judged() -> None:
-    outcome = Trial("take-or-own", 0, plan=()).outcome
+    outcome = Trial("take-or-own", 0, {"every_ms": 2_000}, ()).outcome
     assert not outcome.load_ended
     assert outcome.judged["AcknowledgedSurvives"] > 0
     assert outcome.judged["EverythingSettles"] == outcome.judged["AcknowledgedIsReadable"] == 0

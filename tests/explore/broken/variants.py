@@ -232,12 +232,14 @@ def a_request_ends_when_it_is_sent(patch: pytest.MonkeyPatch) -> None:
 
 
 class Variant(NamedTuple):
-    """A broken variant, where it shows, what finds it, and within how many seeds."""
+    """A broken variant, where it shows, what finds it, and within how many seeds from which one on."""
 
     break_it: Callable[[pytest.MonkeyPatch], None]
     scenario: str
     found_by: type[Rule] | str
     seeds: int
+    first_seed: int = 0
+    """With seed 0 of pop-plain two requests take turns at a locked queue 166,000 times, as in RocketMQ."""
 
 
 VARIANTS = (
@@ -259,16 +261,16 @@ VARIANTS = (
     Variant(correlation_ids_repeat, "request-reply", WORLD_GOES_ON, 10),
     Variant(replies_are_left_unmatched, "request-reply", RequestsEnd, 3),
     Variant(a_request_ends_when_it_is_sent, "request-reply", RequestsEnd, 3),
-    Variant(pop.reviver_overlooks_acks, "pop-plain", AckedStaysAway, 3),
-    Variant(pop.reviver_does_not_wait_for_acks, "pop-plain", AckedStaysAway, 3),
+    Variant(pop.reviver_overlooks_acks, "pop-plain", AckedStaysAway, 3, 1),
+    Variant(pop.reviver_does_not_wait_for_acks, "pop-plain", AckedStaysAway, 3, 1),
     Variant(pop.buffer_overlooks_acks, "pop-buffer-merge", AckedStaysAway, 10),
-    Variant(pop.reviver_loses_messages, "pop-plain", NothingUnackedIsLost, 3),
+    Variant(pop.reviver_loses_messages, "pop-plain", NothingUnackedIsLost, 3, 1),
     Variant(pop.records_are_lost, "pop-key-value", NothingUnackedIsLost, 3),
     Variant(pop.times_are_five_seconds_short, "pop-plain", RevivedInTime, 3),
-    Variant(pop.anybody_gets_the_lock, "pop-plain", RevivedInTime, 20),
-    Variant(pop.another_message_comes_back, "pop-plain", RevivedIsNamed, 3),
-    Variant(pop.revive_offset_stands_still, "pop-plain", ReviversKeepUp, 3),
-    Variant(pop.reviver_sleeps_over_acks, "pop-plain", ReviversKeepUp, 10),
+    Variant(pop.anybody_gets_the_lock, "pop-plain", RevivedInTime, 20, 1),
+    Variant(pop.another_message_comes_back, "pop-plain", RevivedIsNamed, 3, 1),
+    Variant(pop.revive_offset_stands_still, "pop-plain", ReviversKeepUp, 3, 1),
+    Variant(pop.reviver_sleeps_over_acks, "pop-plain", ReviversKeepUp, 10, 1),
     Variant(pop.noted_acks_are_stored_too, "pop-buffer-merge", ReviversKeepUp, 3),
     Variant(pop.nothing_blocks, "pop-ordered", OrderedPopsWait, 3),
     Variant(processors_fail_over_a_filter, "sql-filters", ProcessorsAnswer, 1),
