@@ -220,8 +220,9 @@ class _Try(NamedTuple):
 
 
 class SendsEnd(Rule):
-    """Every sending comes to an end in its time, of which its caller is told; after a failed try it goes on elsewhere,
-    with the same message.
+    """Every sending ends in its time, and its caller is told; a try that failed is followed by one elsewhere.
+
+    All tries are of the same message.
     """
 
     LOOKS: ClassVar[dict[str, str]] = {

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mqlab.explore.fault_plan import flushes_before_the_answer
 from mqlab.explore.places import Place
-from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rule import Case, Rule, SettledRule
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, NOT_WAITED_FOR_TEXT
 from mqlab.explore.rules_of_storing import UNFLUSHED, UNFLUSHED_TEXT, may_lose_the_unflushed
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.protocol import fastjson
 from mqlab.protocol.errors import RecordError
 from mqlab.protocol.record import PHYSICAL_OFFSET_OFFSET
 from mqlab.protocol.topics import is_dlq_topic, is_retry_topic
@@ -19,6 +20,7 @@ from mqlab.store.dispatch_request import read_request
 from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
+    from mqlab.broker.config_manager import ConfigManager
     from mqlab.store import ReadableStore
     from mqlab.store.consume_queue import CqUnit
 
@@ -27,6 +29,8 @@ FAR_AWAY_MS = 1 << 45
 SECOND_MS = 1_000
 """The index keeps the seconds since the first key of its file: a time between two of them is taken for the earlier."""
 CHECKPOINT_SPARE_MS = 3_000
+WRITTEN_US = 2_000_000
+"""Behind the turn at which a table is written it may take so long, on a slow disk."""
 PAGE_BYTES = 4_096
 MANY_PAGES = 12
 """Each page survives a loss of power or not, like a coin; that so many survive all does not happen."""
@@ -232,3 +236,53 @@ class PowerCutsBite(Rule):
             self.judged += is_judged
             if is_judged and not record.pages_lost:
                 self.found(record.row, f"{record.target} lost power with {dirty} bytes not flushed, and lost nothing")
+
+
+class TablesAreWritten(SettledRule):
+    """In the end a master has written down how far its groups and its delay levels are.
+
+    That follows the memory every 5 s and every 10 s, also where the disk was full meanwhile
+    (ConsumerOffsetManager, ScheduleMessageService).
+    """
+
+    kinds = (
+        "OffsetCommitted", "ParkedMessageDelivered", "SubscriptionGroupDeleted", "TopicDeleted", "BrokerStarted",
+    )  # fmt: skip
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._offsets: dict[tuple[str, str, str, int], int] = {}
+
+    def is_change(self, record: Record) -> bool:
+        """Is it another offset than before? Consumers tell theirs every 5 s, whether they got on or not."""
+        if record.kind != "OffsetCommitted":
+            return True
+        key = (record.node, record.group, record.topic, record.queue_id)
+        is_another = bool(self._offsets.get(key) != record.queue_offset)
+        self._offsets[key] = record.queue_offset
+        return is_another
+
+    def at_end(self) -> None:
+        """Compare the files with the tables."""
+        for process in self.case.lab.masters:
+            if not process.is_up():
+                continue
+            broker = process.running()
+            interval_ms = broker.broker_config.flush_consumer_offset_interval
+            self._look(process.name, broker.consumer_offset_manager, interval_ms)
+            interval_ms = broker.message_store_config.flush_delay_offset_interval
+            self._look(process.name, broker.schedule_message_service, interval_ms)
+
+    def _look(self, name: str, manager: ConfigManager, interval_ms: int) -> None:
+        if self.same_us < interval_ms * 1_000 + WRITTEN_US:
+            return
+        self.judged += 1
+        known = _offset_table(fastjson.dumps(manager.encode()))
+        disk = self.case.broker(name).node.disk
+        written = _offset_table(disk.read_bytes(manager.path).decode()) if disk.exists(manager.path) else {}
+        if written != known:
+            self.found(None, f"{name} has {written} in {manager.path}, and knows {known}")
+
+
+def _offset_table(text: str) -> Any:
+    return fastjson.loads(text)["offsetTable"]

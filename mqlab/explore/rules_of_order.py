@@ -47,6 +47,8 @@ UNLOCKED_US = 20_000_000
 """A lock that was not renewed for so long is given back whatever its listener does (UNLOCK_DELAY_TIME_MILLS)."""
 TRUSTED_FOR_US = 31_000_000
 """An owner trusts its lock for 30 s after the answer (rocketmq.client.rebalance.lockMaxLiveTime)."""
+FAR_TOO_LONG_US = 37_000_000
+"""The same where the answer was 3 s late, and the clock 5 % wrong."""
 TRUSTED_US = 60_000_000
 """30 s in which an owner trusts its lock, and as much for calls of listeners that began in them."""
 
@@ -317,10 +319,16 @@ class LockedIsConsumed(Rule):
         self.found(record.row, f"{record.node} calls its listener for {at}, whose lock it does not hold")
 
     def _is_trusted(self, record: Record) -> None:
-        """Whatever a consumer believes: nobody trusts a lock for longer than 30 s after asking for it."""
+        """Whatever a consumer believes: nobody trusts a lock for longer than 30 s after the answer to asking for it.
+
+        Where something was wrong the answer may have come late, the clock may, or the process may have hung.
+        """
         broker = self.case.ledger.names.broker_of(record.broker_name)
         asked_us = self._asked_us.get((broker, record.node), record.ts_us)
-        if record.ts_us - asked_us > TRUSTED_FOR_US and self.case.fault_times.none_between(asked_us, record.ts_us):
+        if self.case.ledger.processes.frozen_us.get(record.node, -1) >= asked_us:
+            return
+        all_was_well = self.case.fault_times.none_between(asked_us, record.ts_us)
+        if record.ts_us - asked_us > (TRUSTED_FOR_US if all_was_well else FAR_TOO_LONG_US):
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
             ago_ms = (record.ts_us - asked_us) // 1_000
             self.found(record.row, f"{record.node} calls its listener for {at}, and asked for locks {ago_ms} ms ago")

@@ -23,7 +23,13 @@ from mqlab.explore.rules_of_delivery import (
 )
 from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
 from mqlab.explore.rules_of_flow_control import ThresholdsHold
-from mqlab.explore.rules_of_flushing import EveryKeyIsFound, PowerCutsBite, RecoveredIsWhole, SafeIsFlushed
+from mqlab.explore.rules_of_flushing import (
+    EveryKeyIsFound,
+    PowerCutsBite,
+    RecoveredIsWhole,
+    SafeIsFlushed,
+    TablesAreWritten,
+)
 from mqlab.explore.rules_of_leftovers import NothingIsLeftOver
 from mqlab.explore.rules_of_offsets import (
     CommitsAreAsked,
@@ -95,6 +101,7 @@ RULES: tuple[type[Rule], ...] = (
     LockedIsConsumed,
     EverythingSettles,
     SafeIsFlushed,
+    TablesAreWritten,
     RecoveredIsWhole,
     EachHasAnEntry,
     QueuesBeginRight,

@@ -13,7 +13,7 @@ from mqlab.explore.rules_of_begins import BeginsWhereItStood, CorrectedOffsetsFi
 from mqlab.explore.rules_of_calls import SendsEnd
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed
 from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
-from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed
+from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed, TablesAreWritten
 from mqlab.explore.rules_of_offsets import CommitsAreAsked
 from mqlab.explore.rules_of_order import LockedIsConsumed
 from mqlab.explore.rules_of_pop import HandlesAreTheNewest, NothingUnackedIsLost
@@ -149,6 +149,18 @@ QUIET = (
         ),
         world="name-server n; broker b; topic Orders; producer p messages=40 every_ms=2000; orderly w", faults="",
     ),
+    _quiet("who cannot renew a lock trusts it as long as it pulls", LockedIsConsumed, f"{QUEUE}.is_lock_expired",
+           "self.last_lock_us", "self.last_pull_us", world=f"{BUSY}orderly w refuse_one_in=2",
+           faults="at 5s: partition w-1 | b for 60s"),
+    _quiet("an asynchronous try does not count for the time-out", SendsEnd, f"{PRODUCER}.async_send:AsyncSend._failed",
+           "self._timeout_ms -= cost_ms", "pass", world=f"{BASE}push w".replace("producer p", "producer p way=async"),
+           faults="at 300ms: partition p | b for 15s"),
+    _quiet("a message has another key at every try", SendsEnd, f"{PRODUCER}.send_kernel:SendKernel.prepare",
+           "if not is_batch and UNIQ_KEY not in properties:", "if not is_batch:",
+           world=f"{BASE.replace('broker b', 'broker b; broker c')}push w", faults="at 1s: crash b for 15s"),
+    _quiet("the progress of groups is written once", TablesAreWritten, f"{BROKER}.config_manager:ConfigManager.persist",
+           "data == self._written", "self._written is not None",
+           world=f"{BASE}push w"),
     _quiet("a slave takes over more than its master has", SlavesFollow, f"{OFFSETS}.put_all",
            "self.offset_table.update(wrapper.offset_table)",
            "self.offset_table.update({key: {queue: at + 1 for queue, at in offsets.items()} "
