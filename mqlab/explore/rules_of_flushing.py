@@ -14,7 +14,7 @@ from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.protocol import fastjson
 from mqlab.protocol.errors import RecordError
 from mqlab.protocol.record import PHYSICAL_OFFSET_OFFSET
-from mqlab.protocol.topics import is_dlq_topic, is_retry_topic
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, is_retry_topic
 from mqlab.sim.memory_file import MemoryFile
 from mqlab.store.dispatch_request import read_request
 from mqlab.trace.record import Record
@@ -242,7 +242,7 @@ class TablesAreWritten(SettledRule):
     """In the end a master has written down how far its groups and its delay levels are.
 
     That follows the memory every 5 s and every 10 s, also where the disk was full meanwhile
-    (ConsumerOffsetManager, ScheduleMessageService).
+    (ConsumerOffsetManager, ScheduleMessageService); and the memory names no message that a level has delivered.
     """
 
     kinds = (
@@ -252,9 +252,13 @@ class TablesAreWritten(SettledRule):
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._offsets: dict[tuple[str, str, str, int], int] = {}
+        self._delivered: dict[tuple[str, int, str], None] = {}
+        """(broker, delay level, unique key) of what came out of its level."""
 
     def is_change(self, record: Record) -> bool:
         """Is it another offset than before? Consumers tell theirs every 5 s, whether they got on or not."""
+        if record.kind == "ParkedMessageDelivered":
+            self._delivered[record.node, record.delay_level, record.unique_key] = None
         if record.kind != "OffsetCommitted":
             return True
         key = (record.node, record.group, record.topic, record.queue_id)
@@ -272,6 +276,13 @@ class TablesAreWritten(SettledRule):
             self._look(process.name, broker.consumer_offset_manager, interval_ms)
             interval_ms = broker.message_store_config.flush_delay_offset_interval
             self._look(process.name, broker.schedule_message_service, interval_ms)
+            for level, loop in broker.schedule_message_service.loops.items():
+                noted = broker.schedule_message_service.offset_table.get(level, 0)
+                place = Place(process.name, RMQ_SYS_SCHEDULE_TOPIC, level - 1, noted)
+                kept = self.case.ledger.stores.stored.get(place)
+                self.judged += kept is not None
+                if kept and noted < loop.offset and (process.name, level, kept.unique_key) in self._delivered:
+                    self.found(kept.row, f"delay level {level} has delivered the message at {place}, and begins there")
 
     def _look(self, name: str, manager: ConfigManager, interval_ms: int) -> None:
         if self.same_us < interval_ms * 1_000 + WRITTEN_US:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from mqlab.client import DefaultMQPushConsumer
 from mqlab.explore.ledger.consumption import SET_ANEW
 from mqlab.explore.places import Place
-from mqlab.explore.readers import Reader, push_consumer_of
+from mqlab.explore.readers import Reader, consumers_of, is_running, push_consumer_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import OTHER_UNIT, OTHER_UNIT_TEXT, SKIPPED, SKIPPED_TEXT
 from mqlab.explore.rules_of_offsets import READ_NO_MORE, READ_NO_MORE_TEXT, UNSUBSCRIBED
@@ -45,6 +46,8 @@ ANOTHER_HAS_IT = "it belongs to another member now"
 """The reason of a queue that is dropped since it was shared anew."""
 UNLOCKED_US = 20_000_000
 """A lock that was not renewed for so long is given back whatever its listener does (UNLOCK_DELAY_TIME_MILLS)."""
+RENEWED_US = 45_000_000
+"""Nobody else gets a lock that was renewed so lately, also where clocks are wrong: it lives for 60 s."""
 TRUSTED_FOR_US = 31_000_000
 """An owner trusts its lock for 30 s after the answer (rocketmq.client.rebalance.lockMaxLiveTime)."""
 FAR_TOO_LONG_US = 37_000_000
@@ -251,6 +254,7 @@ class LockedIsConsumed(Rule):
         else:
             key = (record.group, record.topic, record.node, record.queue_id)
             if record.kind == "QueueLocked":
+                self._taken_over(record, self._owner.get(key, record.client_id))
                 self._owner[key] = record.client_id
             else:
                 self._owner.pop(key, None)
@@ -258,6 +262,25 @@ class LockedIsConsumed(Rule):
 
     def _queue(self, record: Record) -> QueueKey:
         return record.group, record.topic, self.case.ledger.names.broker_of(record.broker_name), record.queue_id
+
+    def _taken_over(self, record: Record, owner: str) -> None:
+        """Judge whether a lock is given to another member while its owner was told lately that it has it."""
+        if owner == record.client_id or not self.case.is_live:
+            return
+        queue = MessageQueue(record.topic, self.case.broker(record.node).settings["broker_name"], record.queue_id)
+        began_us = self.case.ledger.processes.started_us.get(record.node, 0)
+        for process, client, member in consumers_of(self.case.lab):
+            if not isinstance(client, DefaultMQPushConsumer) or member.group_name != record.group:
+                continue
+            held = client.impl.rebalance_impl.process_queue_table.get(queue)
+            is_owner = is_running(self.case.lab, process, member) and client.impl.instance.client_id == owner
+            if held is None or not is_owner or not held.locked or held.last_lock_us <= began_us:
+                continue
+            self.judged += 1
+            ago_us = record.ts_us - held.last_lock_us
+            if ago_us < RENEWED_US:
+                text = f"gives {owner}'s lock of {queue} to {record.client_id}, {ago_us // 1_000} ms after renewing it"
+                self.found(record.row, f"{record.node} {text}")
 
     def _given_up(self, record: Record, key: QueueKey) -> None:
         """Judge whether a queue is given up under a listener at work."""

@@ -158,6 +158,13 @@ QUIET = (
     _quiet("a message has another key at every try", SendsEnd, f"{PRODUCER}.send_kernel:SendKernel.prepare",
            "if not is_batch and UNIQ_KEY not in properties:", "if not is_batch:",
            world=f"{BASE.replace('broker b', 'broker b; broker c')}push w", faults="at 1s: crash b for 15s"),
+    _quiet("a lock is not renewed by who has it", LockedIsConsumed,
+           f"{BROKER}.rebalance_lock_manager:RebalanceLockManager.try_lock_batch", "entry.updated_us = now_us", "pass",
+           world="name-server n; broker b; topic Orders queues=4; producer p messages=400 every_ms=200; "
+           "orderly w members=3 slow_ms=30000", faults="at 2s: crash w-1 for 66s", seed=3),
+    _quiet("a delay level notes the message that it has delivered", TablesAreWritten, f"{DELIVER}._delivered",
+           "unit.queue_offset + 1", "unit.queue_offset",
+           world="name-server n; broker b; topic Orders; producer p delay_level=2; push w"),
     _quiet("the progress of groups is written once", TablesAreWritten, f"{BROKER}.config_manager:ConfigManager.persist",
            "data == self._written", "self._written is not None",
            world=f"{BASE}push w"),
