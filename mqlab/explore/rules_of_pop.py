@@ -164,7 +164,10 @@ class PopRule(Rule):
 
 
 class AckedStaysAway(PopRule):
-    """A message that its consumer acknowledged in time does not come again, unless its group is reset."""
+    """A message that its consumer acknowledged in time does not come again, unless its group is reset.
+
+    Who changes the invisible time acknowledges the check point that there was before, and has another one.
+    """
 
     kinds = ("MessagePopped", "MessageRevived", "ReviveCheckPointRead", "TimerMessageDropped")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
@@ -193,6 +196,9 @@ class AckedStaysAway(PopRule):
         acked = [handed for handed in times if handed.counts_as_acked]
         if record.kind == "MessagePopped":
             acked = [handed for handed in acked if not self.case.pops.is_before_a_reset(handed)]
+        else:
+            revived = self.case.pops.find(queue, record.queue_offset, record.pop_time)
+            acked += [revived] if revived is not None and revived.changed and revived.acked_us >= 0 else []
         self.judged += bool(acked)
         if acked and not self._is_another(record, acked[-1]):
             exception = self._reason(record, acked, times)

@@ -16,7 +16,7 @@ from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, Tim
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed, TablesAreWritten
 from mqlab.explore.rules_of_offsets import CommitsAreAsked
 from mqlab.explore.rules_of_order import LockedIsConsumed
-from mqlab.explore.rules_of_pop import HandlesAreTheNewest, NothingUnackedIsLost
+from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, NothingUnackedIsLost
 from mqlab.explore.rules_of_questions import QuestionsStop
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
 from mqlab.explore.rules_of_replication import SlavesFollow
@@ -183,6 +183,10 @@ QUIET = (
     _quiet("a proxy renews the handle that it was given first", HandlesAreTheNewest,
            "mqlab.proxy.receipt_handle_manager:ReceiptHandleManager._start_renew_message",
            "handle.handle = renewed", "pass", seed=3, world=f"{BASE}proxy x; push5 w slow_ms=60000"),
+    _quiet("the end of a check point is due with the one that takes its place", AckedStaysAway,
+           f"{BROKER}.pop.change_invisible_time_processor:ChangeInvisibleTimeProcessor._change",
+           "handle.revive_qid, handle.expires_ms)", "handle.revive_qid, now_ms + header.invisible_time)",
+           seed=1, world="name-server n; broker b; topic Orders; producer p messages=60; proxy x; push5 w slow_ms=60000"),
     _quiet("timer messages wait in a slot two seconds early", TimersComeInTime,
            "mqlab.broker.timer_messages:transform_timer_message",
            "(deliver_ms - 1) // precision_ms * precision_ms", "(deliver_ms - 1) // precision_ms * precision_ms - 2_000",
