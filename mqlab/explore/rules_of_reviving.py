@@ -22,7 +22,7 @@ from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT
 from mqlab.protocol.pop_check_point import ACK_TAG, ACK_TIME_INTERVAL_MS, BATCH_ACK_TAG
-from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
+from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX, is_retry_topic, retry_topic
 from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ LONE_ACKS_TEXT = (
     "until a later check point takes it past them (enableSkipLongAwaitingAck, which ends that, is off). It has read "
     "each of them."
 )
-
 
 
 IN_ORDER_NO_MORE = "a group that is popped in order no more"
@@ -162,6 +161,44 @@ class RevivedIsNamed(PopRule):
             return True
         popped_us = (record.pop_time - self.case.lab.world.epoch_ms) * 1_000
         return record.queue_offset in pops.read.get(batch, {}) and self.started_since(record.node, popped_us)
+
+
+class RevivedOnce(PopRule):
+    """A reviver stores one copy of what it brings back, and knows that it did, whatever it waited for.
+
+    A copy that was not flushed in time, or has not reached a slave, is stored (PopReviveService.reviveRetry asks for
+    the AppendMessageStatus alone); only a broker that ends in between does not know.
+    """
+
+    kinds = ("MessageStored", "MessageRevived", "NodeCrashed", "PowerLost", "BrokerShutDown")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._untold: dict[tuple[str, str, str], list[Record]] = {}
+        """(broker, retry topic, unique key) -> the copies that were stored and not told yet."""
+
+    def on_event(self, record: Record) -> None:
+        """Note what is stored in the retry topics of Pop, to which revivers alone write, and what they say of it."""
+        if record.kind in ("NodeCrashed", "PowerLost", "BrokerShutDown"):
+            node = record.node if record.kind == "BrokerShutDown" else record.target
+            self._untold = {at: copies for at, copies in self._untold.items() if at[0] != node}
+        elif record.kind == "MessageRevived":
+            copies = self._untold.get((record.node, record.retry_topic, record.unique_key))
+            if copies:
+                copies.pop()
+        elif is_retry_topic(record.topic) and self._is_of_pop(record):
+            self.judged += 1
+            self._untold.setdefault((record.node, record.topic, record.unique_key), []).append(record)
+
+    def _is_of_pop(self, record: Record) -> bool:
+        groups = [group for broker, group in self.case.pops.groups if broker == record.node]
+        return any(record.topic.startswith((f"{retry_topic(group)}_", f"{retry_topic(group)}+")) for group in groups)
+
+    def at_end(self) -> None:
+        """Look which copies nobody knows of."""
+        for (node, topic, unique_key), copies in self._untold.items():
+            for record in copies:
+                self.found(record.row, f"{node} has stored {unique_key} in {topic}, and its reviver does not know")
 
 
 class ReviversKeepUp(PopRule):

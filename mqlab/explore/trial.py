@@ -56,7 +56,7 @@ from mqlab.explore.rules_of_replication import (
     SlavesOnlyGive,
 )
 from mqlab.explore.rules_of_replies import RequestsEnd
-from mqlab.explore.rules_of_reviving import RevivedInTime, RevivedIsNamed, ReviversKeepUp
+from mqlab.explore.rules_of_reviving import RevivedInTime, RevivedIsNamed, RevivedOnce, ReviversKeepUp
 from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreTrue
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
@@ -132,6 +132,7 @@ RULES: tuple[type[Rule], ...] = (
     NothingUnackedIsLost,
     RevivedInTime,
     RevivedIsNamed,
+    RevivedOnce,
     ReviversKeepUp,
     OrderedPopsWait,
     HandlesAreTheNewest,

@@ -20,7 +20,7 @@ from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, Noth
 from mqlab.explore.rules_of_questions import QuestionsStop
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
 from mqlab.explore.rules_of_replication import SlavesFollow
-from mqlab.explore.rules_of_reviving import ReviversKeepUp
+from mqlab.explore.rules_of_reviving import RevivedOnce, ReviversKeepUp
 from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreTrue
 from mqlab.explore.rules_of_storing import NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import RetriesComeInTime
@@ -188,6 +188,11 @@ QUIET = (
            "handle.revive_qid, handle.expires_ms)", "handle.revive_qid, now_ms + header.invisible_time)",
            seed=1,
            world="name-server n; broker b; topic Orders; producer p messages=60; proxy x; push5 w slow_ms=60000"),
+    _quiet("a reviver minds the flush", RevivedOnce, f"{BROKER}.pop.revive_message:ReviveMessage.revive",
+           "if not result.is_stored:", "if not result.is_ok:",
+           world="name-server n; broker b flush_disk_type=SYNC_FLUSH sync_flush_timeout=200; topic Orders; "
+           "producer p messages=40; pop w pop_invisible_time=5000 slow_ms=60000",
+           faults="at 6s: slow_disk b by 900ms for 60s"),
     _quiet("timer messages wait in a slot two seconds early", TimersComeInTime,
            "mqlab.broker.timer_messages:transform_timer_message",
            "(deliver_ms - 1) // precision_ms * precision_ms", "(deliver_ms - 1) // precision_ms * precision_ms - 2_000",

@@ -33,7 +33,7 @@ LEFT_OUT = {
         "NothingIsLeftOver", "TimersComeInTime", "NothingUnackedIsLost", "ReviversKeepUp", "CopiesAreTheSame",
         "RequestsEnd", "EndsAreKept", "HalfMessagesEnd", "ReadersComeHome", "SlavesFollow",
         "EachQueueHasAnOwner", "EachHasAnEntry", "QueuesBeginRight", "TimesAreFound", "RoutesAreTrue",
-        "RoutesAreFollowed", "ResetsAreFollowed", "TablesAreWritten",
+        "RoutesAreFollowed", "ResetsAreFollowed", "TablesAreWritten", "RevivedOnce",
     ),
     "they remember what was before, some beside the world as it is now, and a view is mostly opened later": (
         "DroppedIsLeftAlone", "LockedIsConsumed", "GivenUpIsWritten", "ProgressIsKept", "HoldsEnd",
