@@ -6,7 +6,9 @@ from typing import ClassVar
 
 from mqlab.explore.rule import Case, Rule
 from mqlab.lab.processes import ClientProcess
-from mqlab.trace.record import Record
+from mqlab.protocol.topics import REPLY_TOPIC_POSTFIX
+from mqlab.trace.bus import Row
+from mqlab.trace.record import FIRST_FIELD, Record
 
 SCAN_FIRST_MS, SCAN_MS = 3_000, 1_000
 """The scan for expired requests comes three seconds after its first producer, and each second from then on."""
@@ -19,8 +21,20 @@ ENDS_WHEN_SENT_TEXT = (
     "and say that its time is over."
 )
 
+PUSHED = "a reply that was pushed and not stored"
+PUSHED_TEXT = (
+    "A broker that has pushed a reply to who asked answers SEND_OK, with the message id 0, also when its store then "
+    "refuses the reply; nor does it mind that a slave does not have it in time."
+)
+
 Request = tuple[str, str]
 """(process, correlation id)"""
+
+
+def is_reply(row: Row) -> bool:
+    """Was it a reply whose sending succeeded?"""
+    topic: str = row[FIRST_FIELD]
+    return topic.endswith(f"_{REPLY_TOPIC_POSTFIX}")
 
 
 def longest_ms(awaited: Record) -> int:

@@ -170,10 +170,15 @@ class RevivedOnce(PopRule):
     the AppendMessageStatus alone); only a broker that ends in between does not know.
     """
 
-    kinds = ("MessageStored", "MessageRevived", "NodeCrashed", "PowerLost", "BrokerShutDown")
+    kinds = (
+        "MessageStored", "MessageRevived", "MessageParked", "TimerMessageEnqueued", "NodeCrashed", "PowerLost",
+        "BrokerShutDown",
+    )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
+        self._parked: dict[tuple[str, str], None] = {}
+        """(broker, unique key) of what waits for its time, or did: a copy of it waits once more, and is told before."""
         self._untold: dict[tuple[str, str, str], list[Record]] = {}
         """(broker, retry topic, unique key) -> the copies that were stored and not told yet."""
 
@@ -186,11 +191,15 @@ class RevivedOnce(PopRule):
             copies = self._untold.get((record.node, record.retry_topic, record.unique_key))
             if copies:
                 copies.pop()
+        elif record.kind != "MessageStored":
+            self._parked[record.node, record.unique_key] = None
         elif is_retry_topic(record.topic) and self._is_of_pop(record):
             self.judged += 1
             self._untold.setdefault((record.node, record.topic, record.unique_key), []).append(record)
 
     def _is_of_pop(self, record: Record) -> bool:
+        if (record.node, record.unique_key) in self._parked:
+            return False
         groups = [group for broker, group in self.case.pops.groups if broker == record.node]
         return any(record.topic.startswith((f"{retry_topic(group)}_", f"{retry_topic(group)}+")) for group in groups)
 

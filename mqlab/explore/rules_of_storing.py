@@ -7,12 +7,13 @@ from typing import ClassVar
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_replication import SHORTER, SHORTER_TEXT
+from mqlab.explore.rules_of_replies import PUSHED, PUSHED_TEXT, is_reply
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, is_torn
 from mqlab.protocol.message import MessageConst
-from mqlab.protocol.topics import REPLY_TOPIC_POSTFIX, is_retry_topic, is_system_topic
+from mqlab.protocol.topics import is_retry_topic, is_system_topic
 from mqlab.trace.bus import Row
-from mqlab.trace.record import FIRST_FIELD, Record
+from mqlab.trace.record import Record
 
 UNFLUSHED = "acknowledged before the flush"
 UNFLUSHED_TEXT = (
@@ -38,18 +39,6 @@ GAP_TEXT = (
     "written again: the messages are in the log and in no queue. What recovery goes on with, and what is stored next, "
     "takes their places: a group that had passed these does not ask for it."
 )
-
-PUSHED = "a reply that was pushed and not stored"
-PUSHED_TEXT = (
-    "A broker that has pushed a reply to who asked answers SEND_OK, with the message id 0, also when its store then "
-    "refuses the reply."
-)
-
-
-def _is_reply(row: Row) -> bool:
-    """Was it a reply whose sending succeeded?"""
-    topic: str = row[FIRST_FIELD]
-    return topic.endswith(f"_{REPLY_TOPIC_POSTFIX}")
 
 
 class AcknowledgedSurvives(Rule):
@@ -100,7 +89,7 @@ class AcknowledgedSurvives(Rule):
         for msg_id in [record.msg_id] if record.msg_id in ledger.sends.acknowledged else []:
             self.judged += 1
             self._acknowledged[msg_id] = None
-            if msg_id not in self._stored and _is_reply(record.row):
+            if msg_id not in self._stored and is_reply(record.row):
                 self.excuse(PUSHED)
             elif not self._stored.get(msg_id):
                 self.found(record.row, f"message {msg_id} was acknowledged and is in no store")
@@ -191,7 +180,7 @@ class AcknowledgedIsReadable(Rule):
                 if msg_id in ledger.stores.in_gaps or msg_id in ledger.stores.in_passed_over:
                     self.excuse(GAP if msg_id in ledger.stores.in_gaps else STALE)
                     continue
-                if msg_id not in places and _is_reply(row):
+                if msg_id not in places and is_reply(row):
                     self.excuse(PUSHED)
                     continue
                 text = f"message {msg_id} was acknowledged, and no broker has it"

@@ -22,9 +22,10 @@ from mqlab.explore.rules_of_offsets import ILLEGAL, LATE_ANSWER, LATE_COMMIT, LI
 from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER, TAKEN_AT_THE_END, InOrder
 from mqlab.explore.rules_of_queues import LATE_PULL
 from mqlab.explore.rules_of_replication import SHORTER
+from mqlab.explore.rules_of_replies import PUSHED
 from mqlab.explore.rules_of_reviving import LONE_ACKS
 from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
-from mqlab.explore.rules_of_storing import DELETED, GAP, PUSHED, UNFLUSHED, AcknowledgedSurvives
+from mqlab.explore.rules_of_storing import DELETED, GAP, UNFLUSHED, AcknowledgedSurvives
 from mqlab.explore.rules_of_time import GHOST_BROKER
 from mqlab.explore.rules_of_transactions import LOST_AGAIN, NOT_WRITTEN
 from mqlab.explore.stale_entries import STALE

@@ -81,7 +81,7 @@ class _Drawing:
         memory = {"memory_bytes": self._own("broker", "machines", "memory_bytes")} if slaves or cold else {}
         masters = [self._part("broker", name, **memory) for name in brokers]
         masters = [self._reading_cold_data(part) for part in masters] if cold else masters
-        parts += masters if slaves else [_alone(part) for part in masters]
+        parts += [self._copied(part) for part in masters] if slaves else [_alone(part) for part in masters]
         parts += slaves
         for name in plain:
             made_for = {"type": self._own("topic", name, "type")} if proxied else {}
@@ -108,6 +108,12 @@ class _Drawing:
         if self._choose("transactions", 5) == 0:
             parts.append(self._client("transactions", "bank-1", topics))
         return (*parts, *readers, *self._acts((*parts, *readers)))
+
+    def _copied(self, broker: Part) -> Part:
+        """A broker of a world with slaves, which mostly has some of the settings that only such a one minds."""
+        keys = [key for key in OF_REPLICATION if self._choose(f"{broker.name}/minds {key}", 2)]
+        drawn = {key: self._value(f"{broker.name}/{key}", BROKER[key]) for key in keys}
+        return broker._replace(says={**broker.says, **drawn})
 
     def _reading_cold_data(self, broker: Part) -> Part:
         """A broker that slows groups down which read what its machine has no more room for."""
