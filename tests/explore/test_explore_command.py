@@ -11,7 +11,7 @@ import pytest
 
 from mqlab.commands.cli import main
 from mqlab.explore import Trial
-from mqlab.explore.rules_of_calls import SendsEnd
+from mqlab.explore.rules_of_flushing import TablesAreWritten
 
 from .broken.variants import broker_commits_one_more, failed_send_back_drops
 
@@ -105,14 +105,14 @@ def test_one_seed_says_how_much_each_rule_judged(capsys: pytest.CaptureFixture[s
 def test_a_rule_that_fails_itself_is_named_and_the_others_still_judge(
     monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    def divides(self: SendsEnd, *record: object) -> None:
+    def divides(self: TablesAreWritten, *record: object) -> None:
         raise ZeroDivisionError("nothing to divide by")
 
     right = Trial("one-way", 0, {"messages": 3}, ()).outcome
-    monkeypatch.setattr(SendsEnd, method, divides)
+    monkeypatch.setattr(TablesAreWritten, method, divides)
     outcome = Trial("one-way", 0, {"messages": 3}, ()).outcome
     (breach,) = outcome.breaches
-    words = r"SendsEnd itself failed, at test_explore_command\.py:\d+: ZeroDivisionError: nothing to divide by"
+    words = r"TablesAreWritten itself failed, at test_explore_command\.py:\d+: ZeroDivisionError: nothing to divide by"
     assert re.fullmatch(words, breach.reason)
     assert outcome.judged["NothingIsLeftOver"] == right.judged["NothingIsLeftOver"] > 0
     assert outcome.judged["CallsEnd"] == right.judged["CallsEnd"] > 0

@@ -48,7 +48,7 @@ def test_no_rule_is_silent_in_all_scenarios() -> None:
     silent = {rule.__name__ for rule in RULES}
     for name, seed in (
         ("slave-reads", 1), ("bank-transfers", 0), ("pop-ordered", 1), ("short-consume-timeout", 0), ("tag-twins", 0),
-        ("request-reply", 1), ("power-cuts", 1),
+        ("request-reply", 1), ("power-cuts", 1), ("pop-plain", 1),
     ):  # fmt: skip
         judged = Trial(name, seed).outcome.judged
         assert judged.keys() == {rule.__name__ for rule in RULES}
