@@ -32,7 +32,7 @@ Message = tuple[str, str, str]
 
 
 class TimersComeInTime(Rule):
-    """A timer message comes out when its slot is over, not before and not late, and once unless its broker stops."""
+    """A timer message comes out when its slot is over, not before and not late, and once unless its broker crashes."""
 
     kinds = (
         "TimerMessageAccepted",
@@ -60,6 +60,7 @@ class TimersComeInTime(Rule):
         """Where it was stored to wait, and the messages that take it back with it, which have its key."""
         self._refused_us: dict[str, int] = {}
         """Broker -> when its store last refused what was due."""
+        self._given_up: Counter[Message] = Counter()
         self._begun_us: dict[str, int] = {}
         """Broker -> when its timer last began with what its files held."""
 
@@ -112,7 +113,12 @@ class TimersComeInTime(Rule):
         waiting[slot_ms] -= 1
         stored = self._held_at.get(message, [])
         # What came out since the timer was last written comes out again when the broker was stopped hard.
-        if waiting[slot_ms] < 0 and stored and self._begun_us.get(record.node, 0) <= stored[-1].ts_us:
+        stopped_us = self.case.ledger.processes.stopped_hard_us.get(record.node, -1)
+        if waiting[slot_ms] < 0 and self._given_up[message]:
+            # A slot that was not done with when its broker stopped is read again, with what was given up of it.
+            self._given_up[message] -= 1
+            waiting[slot_ms] = 0
+        if waiting[slot_ms] < 0 and stored and stopped_us <= stored[-1].ts_us:
             taken_over = self.case.ledger.stores.taken_over
             if any((record.node, each.commit_log_offset) in taken_over for each in stored):
                 self.excuse(WHEEL_AHEAD)
@@ -140,6 +146,7 @@ class TimersComeInTime(Rule):
         if "refused" in record.reason:
             self.judged += 1
             self.excuse(GIVEN_UP)
+            self._given_up[message] += 1
         for slot_ms in [slot_ms for slot_ms, copies in waiting.items() if copies > 0][:1]:
             waiting[slot_ms] -= 1
 
