@@ -319,23 +319,28 @@ class GivenUpIsWritten(Rule):
 class ProgressIsKept(Rule):
     """What was committed 11 s before a process ended is known when it was started again.
 
-    What a slave takes over from its master counts as committed there, also when it is less.
+    A broker that was shut down knows all that was committed before. What a slave takes over from its master counts as
+    committed there, also when it is less.
     """
 
     kinds = (
-        "OffsetCommitted", "OffsetUpdated", "SlaveSynchronized", "NodeCrashed", "PowerLost", "BrokerStarted",
-        "QueueAllocated", "SubscriptionGroupDeleted",
+        "OffsetCommitted", "OffsetUpdated", "SlaveSynchronized", "NodeCrashed", "PowerLost", "BrokerShutDown",
+        "BrokerStarted", "QueueAllocated", "SubscriptionGroupDeleted",
     )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._history: dict[tuple[str, QueueKey], list[Update]] = {}
         self._ended_us: dict[str, int] = {}
+        self._written_us: dict[str, int] = {}
+        """Broker -> when it was shut down, if it was not started since."""
 
     def on_event(self, record: Record) -> None:
         """Note the offsets, and compare after a restart."""
         if record.kind in ("NodeCrashed", "PowerLost"):
             self._ended_us[record.target] = record.ts_us
+        elif record.kind == "BrokerShutDown":
+            self._written_us[record.node] = record.ts_us
         elif record.kind == "OffsetCommitted":
             self._note(record, (record.node, (record.group, record.node, record.topic, record.queue_id)))
         elif record.kind == "SlaveSynchronized":
@@ -380,11 +385,13 @@ class ProgressIsKept(Rule):
             group, _, topic, queue_id = key[1]
             self._compare(record, key, manager.query_offset(group, topic, queue_id))
             del self._history[key]
+        self._written_us.pop(record.node, None)
 
     def _compare(self, record: Record, key: tuple[str, QueueKey], offset: int) -> None:
-        ended_us = self._ended_us[record.node]
+        ended_us = self._written_us.get(record.node, self._ended_us[record.node])
+        written_us = ended_us - (0 if record.node in self._written_us else PERSIST_US)
         history = self._history.get(key, [])
-        old = [update for update in history if update.ts_us < ended_us - PERSIST_US]
+        old = [update for update in history if update.ts_us < written_us]
         # A process that hung, or whose disk was full, may have had to wait with writing.
         if not old or not self.case.fault_times.none_between(ended_us - PERSIST_US, ended_us - 1):
             return

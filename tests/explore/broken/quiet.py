@@ -14,7 +14,7 @@ from mqlab.explore.rules_of_calls import SendsEnd
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed
 from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed, TablesAreWritten
-from mqlab.explore.rules_of_offsets import CommitsAreAsked
+from mqlab.explore.rules_of_offsets import CommitsAreAsked, ProgressIsKept
 from mqlab.explore.rules_of_order import LockedIsConsumed
 from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, NothingUnackedIsLost
 from mqlab.explore.rules_of_questions import QuestionsStop
@@ -197,6 +197,9 @@ QUIET = (
            "mqlab.broker.timer_messages:transform_timer_message",
            "(deliver_ms - 1) // precision_ms * precision_ms", "(deliver_ms - 1) // precision_ms * precision_ms - 2_000",
            world="name-server n; broker b; topic Orders; producer p timer_ms=6000; push w"),
+    _quiet("a broker that is shut down does not write its tables", ProgressIsKept,
+           f"{BROKER}.broker_controller:BrokerController.shutdown", "table.persist()", "pass",
+           world=f"{BUSY}push w; at 8000ms: restart-broker b"),
     _quiet("a timer goes on with the message that it has", TimersComeInTime,
            "mqlab.store.timer.timer_recovery:_revise_queue_offset", "return queue_offset", "return queue_offset - 1",
            world=f"{BASE}push w; at 5000ms: restart-broker b".replace("producer p", "producer p timer_ms=6000")),
