@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mqlab.client.mq_client_manager import MQClientManager
 from mqlab.client.service_state import ServiceState
 from mqlab.client.topic_publish_info import queues_to_publish
-from mqlab.explore.rule import SettledRule
+from mqlab.explore.rule import Case, Rule, SettledRule
 from mqlab.lab.processes import ClientProcess, NameServerProcess
 from mqlab.protocol.route import QueueData, TopicRouteData, queues_to_subscribe
 from mqlab.trace.record import Record
@@ -107,6 +107,38 @@ class RoutesAreFollowed(_RouteRule):
             self.judged += 1
             for text in _differences(instance, topic, route):
                 self.found(None, f"{name} {text}")
+
+
+class RoutesAreKept(Rule):
+    """A client forgets where a broker is only when the routes that it was told name it no more.
+
+    While no name server answers it goes on with what it knows. Of a broker with slaves the events do not tell which
+    addresses a route has, so that is not judged.
+    """
+
+    kinds = ("RouteUpdated", "BrokerForgotten", "NodeStarted")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._told: dict[tuple[str, str], dict[str, list[str]]] = {}
+        """(process, client) -> topic -> the names of the brokers in the route that it took over last."""
+
+    def on_event(self, record: Record) -> None:
+        """Note the routes, and compare what is forgotten with them."""
+        if record.kind == "NodeStarted":
+            self._told = {client: routes for client, routes in self._told.items() if client[0] != record.target}
+            return
+        routes = self._told.setdefault((record.node, record.client_id), {})
+        if record.kind == "RouteUpdated":
+            routes[record.topic] = record.broker_names.split(",")
+            return
+        called_so = [each for each in self.case.lab.brokers if each.settings["broker_name"] == record.broker_name]
+        if len(called_so) > 1:
+            return
+        self.judged += 1
+        named = sorted(topic for topic, names in routes.items() if record.broker_name in names)
+        if named:
+            self.found(record.row, f"{record.node} forgets {record.broker_name}, which is in the route of {named[0]}")
 
 
 def _told(route: TopicRouteData) -> tuple[list[tuple[str, int, int]], dict[str, dict[int, str]]]:

@@ -254,7 +254,10 @@ class SignsOfLifeGoOn(Rule):
 
 
 class RoutesForgetTheDead(Rule):
-    """A name server forgets a broker when its connection ends, and when it was silent for 120 s."""
+    """A name server forgets a broker when its connection ends, and when it was silent for 120 s.
+
+    Until then it knows it by its name, too, so that routes can name it.
+    """
 
     kinds = ("RouteQueried", "BrokerRegistered", "ConnectionClosed", "ConnectionBroken")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
@@ -278,8 +281,12 @@ class RoutesForgetTheDead(Rule):
         if record.kind.startswith("Connection"):
             self._closed[record.node, record.remote] = (record.ts_us, now_ms)
             return
-        for info, live in process.controller.route_info_manager.broker_live_table.items():
+        routes = process.controller.route_info_manager
+        named = {address for data in routes.broker_addr_table.values() for address in data.broker_addrs.values()}
+        for info, live in routes.broker_live_table.items():
             self.judged += 1
+            if info.broker_addr not in named:
+                self.found(record.row, f"{record.node} knows that {info.broker_addr} lives, and by no name")
             silent_ms = now_ms - live.last_update_ms
             if silent_ms > live.heartbeat_timeout_ms + SCAN_MS:
                 none_held = self.case.fault_times.none_between(record.ts_us - SCAN_MS * 1_000, record.ts_us)

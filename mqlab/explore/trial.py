@@ -57,7 +57,7 @@ from mqlab.explore.rules_of_replication import (
 )
 from mqlab.explore.rules_of_replies import RequestsEnd
 from mqlab.explore.rules_of_reviving import RevivedInTime, RevivedIsNamed, RevivedOnce, ReviversKeepUp
-from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreTrue
+from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreKept, RoutesAreTrue
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn
@@ -140,6 +140,7 @@ RULES: tuple[type[Rule], ...] = (
     RoutesForgetTheDead,
     RoutesAreTrue,
     RoutesAreFollowed,
+    RoutesAreKept,
     FramesArrive,
     CallsEnd,
     ProcessorsAnswer,

@@ -21,9 +21,9 @@ from mqlab.explore.rules_of_questions import QuestionsStop
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
 from mqlab.explore.rules_of_replication import SlavesFollow
 from mqlab.explore.rules_of_reviving import RevivedOnce, ReviversKeepUp
-from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreTrue
+from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreKept, RoutesAreTrue
 from mqlab.explore.rules_of_storing import NothingUnsentIsDelivered
-from mqlab.explore.rules_of_time import RetriesComeInTime
+from mqlab.explore.rules_of_time import RetriesComeInTime, RoutesForgetTheDead
 from mqlab.explore.rules_of_timers import TimersComeInTime
 
 from .mutants import (
@@ -200,6 +200,15 @@ QUIET = (
     _quiet("a broker that is shut down does not write its tables", ProgressIsKept,
            f"{BROKER}.broker_controller:BrokerController.shutdown", "table.persist()", "pass",
            world=f"{BUSY}push w; at 8000ms: restart-broker b"),
+    _quiet("a client forgets a route that nobody tells it", RoutesAreKept,
+           "mqlab.client.route_table:RouteTable._refresh",
+           "except (MQClientException, RemotingException) as error:\n",
+           "except (MQClientException, RemotingException) as error:\n        self.topic_route_table.pop(topic, None)\n",
+           world=f"{BASE}push w", faults="at 2s: crash n for 70s"),
+    _quiet("a broker is known by the name of its master", RoutesForgetTheDead, f"{ROUTES}.unregister_brokers",
+           "if broker.broker_addrs:", "if 0 in broker.broker_addrs:",
+           world="name-server n; broker b; slave s of=b; topic Orders; producer p messages=40; push w; "
+           "at 3000ms: restart-broker b down_ms=3000"),
     _quiet("a timer goes on with the message that it has", TimersComeInTime,
            "mqlab.store.timer.timer_recovery:_revise_queue_offset", "return queue_offset", "return queue_offset - 1",
            world=f"{BASE}push w; at 5000ms: restart-broker b".replace("producer p", "producer p timer_ms=6000")),
