@@ -13,6 +13,7 @@ from mqlab.explore.rules_of_delivery import OTHER_UNIT, OTHER_UNIT_TEXT, SKIPPED
 from mqlab.explore.rules_of_offsets import READ_NO_MORE, READ_NO_MORE_TEXT, UNSUBSCRIBED
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT
+from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
@@ -366,3 +367,42 @@ class LockedIsConsumed(Rule):
             if hung_us < 0 or record.ts_us - hung_us > 4 * TRUSTED_US:
                 at = f"{record.broker_name} {topic} queue {record.queue_id}"
                 self.found(record.row, f"{record.node} calls its listener for {at}, which is locked for {owner}")
+
+
+class FailedWaitsInFront(Rule):
+    """In order no listener of a 5.x client gets a message while the one in front of it waits for its next attempt.
+
+    Message groups of one queue that go side by side are not judged (enableFifoConsumeAccelerator).
+    """
+
+    kinds = ("FifoAttemptPutOff", "ConsumeStarted", "NodeCrashed")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._waiting: dict[tuple[str, QueueKey], Record] = {}
+        """(process, queue) -> the message that waits for its next attempt there."""
+
+    def on_event(self, record: Record) -> None:
+        """Note who waits, and judge who is called meanwhile."""
+        if record.kind == "NodeCrashed":
+            self._waiting = {at: waits for at, waits in self._waiting.items() if at[0] != record.target}
+            return
+        at = (record.node, (record.group, record.topic, record.broker_name, record.queue_id))
+        if record.kind == "FifoAttemptPutOff":
+            if not self._goes_side_by_side(record):
+                self._waiting[at] = record
+            return
+        waits = self._waiting.get(at)
+        if waits is None:
+            return
+        self.judged += 1
+        if record.queue_offset > waits.queue_offset:
+            place = f"{record.broker_name} {record.topic} queue {record.queue_id}"
+            reason = f"gives its listener offset {record.queue_offset} of {place} while {waits.queue_offset} waits"
+            self.found(record.row, f"{record.node} {reason}")
+        del self._waiting[at]
+
+    def _goes_side_by_side(self, record: Record) -> bool:
+        process = self.case.lab.processes.get(record.node)
+        clients = process.clients if isinstance(process, ClientProcess) else ()
+        return any(getattr(client, "enable_fifo_consume_accelerator", False) for client, _, _ in clients)

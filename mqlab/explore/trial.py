@@ -38,7 +38,7 @@ from mqlab.explore.rules_of_offsets import (
     OffsetsOnlyGrow,
     ProgressIsKept,
 )
-from mqlab.explore.rules_of_order import InOrder, LockedIsConsumed, OneOwner
+from mqlab.explore.rules_of_order import FailedWaitsInFront, InOrder, LockedIsConsumed, OneOwner
 from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, NothingUnackedIsLost, OrderedPopsWait
 from mqlab.explore.rules_of_questions import (
     QuestionsAreCounted,
@@ -99,6 +99,7 @@ RULES: tuple[type[Rule], ...] = (
     InOrder,
     OneOwner,
     LockedIsConsumed,
+    FailedWaitsInFront,
     EverythingSettles,
     SafeIsFlushed,
     TablesAreWritten,

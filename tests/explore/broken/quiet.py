@@ -15,7 +15,7 @@ from mqlab.explore.rules_of_delivery import CommittedIsConsumed
 from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed, TablesAreWritten
 from mqlab.explore.rules_of_offsets import CommitsAreAsked, ProgressIsKept
-from mqlab.explore.rules_of_order import LockedIsConsumed
+from mqlab.explore.rules_of_order import FailedWaitsInFront, LockedIsConsumed
 from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, NothingUnackedIsLost
 from mqlab.explore.rules_of_questions import QuestionsStop
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
@@ -209,6 +209,12 @@ QUIET = (
            "if broker.broker_addrs:", "if 0 in broker.broker_addrs:",
            world="name-server n; broker b; slave s of=b; topic Orders; producer p messages=40; push w; "
            "at 3000ms: restart-broker b down_ms=3000"),
+    _quiet("a message in order does not wait for the next attempt of the one in front", FailedWaitsInFront,
+           "mqlab.client.v5.consume_service:FifoConsumeService._consume_iteratively",
+           "await queue.erase_fifo_message(message, await called)",
+           'self.node.spawn(queue.erase_fifo_message(message, await called), "settle in order")',
+           world="name-server n; broker b; topic Jobs type=FIFO; group w consume_message_orderly=true; proxy x; "
+           "producer5 p topic=Jobs way=in-order messages=40; push5 w topic=Jobs refuse_one_in=3"),
     _quiet("a timer goes on with the message that it has", TimersComeInTime,
            "mqlab.store.timer.timer_recovery:_revise_queue_offset", "return queue_offset", "return queue_offset - 1",
            world=f"{BASE}push w; at 5000ms: restart-broker b".replace("producer p", "producer p timer_ms=6000")),
