@@ -88,7 +88,7 @@ class _Drawing:
             parts.append(self._part("topic", name, queues=self._own("topic", name, "queues"), **made_for))
         for kind, name in special.items():
             parts.append(self._part("topic", name, queues=self._own("topic", name, "queues"), type=kind))
-        readers = self._readers(topics, proxied)
+        readers = self._readers(topics, list(special.values()), proxied)
         if any(reader.says.get("wants", ALL) != ALL for reader in readers):
             parts = [_saying(part, enable_property_filter=True) if part.kind == "broker" else part for part in parts]
         engine = ENGINES[self._choose("engine of pops", len(ENGINES))]
@@ -122,9 +122,12 @@ class _Drawing:
         return broker._replace(says={**says, "memory_bytes": says.get("memory_bytes") or LITTLE_MEMORY_BYTES})
 
     def _group(self, reader: Part) -> Part:
-        """What an administrator has set up for a group; one of 5.x may be given its messages in order."""
+        """What an administrator has set up for a group; one of 5.x may be given its messages in order, and mostly is
+        where they are sent in order.
+        """
         group = self._part("group", reader.name)
-        in_order = reader.kind in THROUGH_PROXIES and self._choose(f"{reader.name}/in order", 3) == 0
+        wanted = self._choose(f"{reader.name}/in order", 3)
+        in_order = reader.kind in THROUGH_PROXIES and wanted <= (reader.says["topic"] == SPECIAL_TOPICS["FIFO"])
         return group._replace(says={**group.says, "consume_message_orderly": True}) if in_order else group
 
     def _through_proxies(self, topics: Sequence[str], special: Mapping[str, str]) -> list[Part]:
@@ -170,13 +173,17 @@ class _Drawing:
         keys = [self._one(f"{point} sets {n}", known) for n in range(1 + self._choose(f"{point} sets", 4)) if known]
         return {key: self._value(f"{point} {key}", SETTINGS[kind][key]) for key in dict.fromkeys(keys)}
 
-    def _readers(self, topics: Sequence[str], proxied: bool) -> list[Part]:
+    def _readers(self, topics: Sequence[str], special: Sequence[str], proxied: bool) -> list[Part]:
+        """The groups; those of 5.x read the topics that are made for some kind of message twice as often as others."""
         kinds = [kind for kind in GROUPS if self._choose(f"kind {kind}", 2)] or ["push"]
         if not proxied:
             kinds = [kind for kind in kinds if kind not in THROUGH_PROXIES] or ["push"]
         wanted = [self._one(f"reader {n}", kinds) for n in range(self._one("readers", (1, 2, 2, 3)))]
         names = [f"{GROUPS[kind]}-{wanted[:place].count(kind) + 1}" for place, kind in enumerate(wanted)]
-        return [self._client(kind, name, topics) for kind, name in zip(wanted, names, strict=True)]
+        return [
+            self._client(kind, name, [*topics, *special] if kind in THROUGH_PROXIES else topics)
+            for kind, name in zip(wanted, names, strict=True)
+        ]
 
     def _client(self, kind: str, name: str, topics: Sequence[str]) -> Part:
         """A client that says all that it may say of itself; its topic is one of the world's."""
