@@ -21,6 +21,7 @@ from mqlab.explore.rules_of_pop import (
 from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT
+from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.pop_check_point import ACK_TAG, ACK_TIME_INTERVAL_MS, BATCH_ACK_TAG
 from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX, is_retry_topic, retry_topic
 from mqlab.trace.record import Record
@@ -35,6 +36,9 @@ LONE_ACKS_TEXT = (
     "each of them."
 )
 
+
+SETTLED_US = 10_000_000
+"""A few tries to settle a message, each of 3 s at the most."""
 
 IN_ORDER_NO_MORE = "a group that is popped in order no more"
 IN_ORDER_NO_MORE_TEXT = (
@@ -208,6 +212,51 @@ class RevivedOnce(PopRule):
         for (node, topic, unique_key), copies in self._untold.items():
             for record in copies:
                 self.found(record.row, f"{node} has stored {unique_key} in {topic}, and its reviver does not know")
+
+
+class DoneIsSettled(PopRule):
+    """What a listener of a 5.x client is done with comes no more, unless it could not be settled in its time.
+
+    A client settles again and again, each second, until that works or the handle has expired (ProcessQueueImpl).
+    """
+
+    kinds = ("ConsumeFinished", "MessageRevived", "NodeCrashed", "ClientStopped")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._done: dict[tuple[Queue, int], Record] = {}
+        """(queue, offset) -> the end of the listener that was content with the message."""
+
+    def on_event(self, record: Record) -> None:
+        """Note what is done, and judge what comes again."""
+        if record.kind in ("NodeCrashed", "ClientStopped"):
+            node = record.target if record.kind == "NodeCrashed" else record.node
+            self._done = {at: done for at, done in self._done.items() if done.node != node}
+        elif record.kind == "MessageRevived":
+            self._revived(record)
+        elif record.status == "SUCCESS" and self._is_of_5(record):
+            broker = self.case.ledger.names.broker_of(record.broker_name)
+            self._done[Queue(broker, record.group, record.topic, record.queue_id), record.queue_offset] = record
+
+    def _is_of_5(self, record: Record) -> bool:
+        process = self.case.lab.processes.get(record.node)
+        clients = process.clients if isinstance(process, ClientProcess) else ()
+        return any(hasattr(client, "subscription_expressions") for client, group, _ in clients if group == record.group)
+
+    def _revived(self, record: Record) -> None:
+        queue = Queue(record.node, record.group, record.topic, record.queue_id)
+        handed = self.case.pops.find(queue, record.queue_offset, record.pop_time)
+        done = self._done.get((queue, record.queue_offset))
+        if handed is None or done is None:
+            return
+        until_us = (handed.until_ms - self.case.lab.world.epoch_ms) * 1_000
+        if not handed.popped_us < done.ts_us < until_us - SETTLED_US:
+            return
+        self.judged += 1
+        if self.case.fault_times.none_between(until_us - SETTLED_US, record.ts_us):
+            ago_ms = (record.ts_us - done.ts_us) // 1_000
+            reason = f"is done with the message at {queue} offset {record.queue_offset} since {ago_ms} ms"
+            self.found(record.row, f"{done.node} {reason}, and it comes again")
 
 
 class ReviversKeepUp(PopRule):

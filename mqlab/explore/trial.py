@@ -56,7 +56,13 @@ from mqlab.explore.rules_of_replication import (
     SlavesOnlyGive,
 )
 from mqlab.explore.rules_of_replies import RequestsEnd
-from mqlab.explore.rules_of_reviving import RevivedInTime, RevivedIsNamed, RevivedOnce, ReviversKeepUp
+from mqlab.explore.rules_of_reviving import (
+    DoneIsSettled,
+    RevivedInTime,
+    RevivedIsNamed,
+    RevivedOnce,
+    ReviversKeepUp,
+)
 from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreKept, RoutesAreTrue
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
@@ -134,6 +140,7 @@ RULES: tuple[type[Rule], ...] = (
     RevivedInTime,
     RevivedIsNamed,
     RevivedOnce,
+    DoneIsSettled,
     ReviversKeepUp,
     OrderedPopsWait,
     HandlesAreTheNewest,

@@ -20,7 +20,7 @@ from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, Noth
 from mqlab.explore.rules_of_questions import QuestionsStop
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
 from mqlab.explore.rules_of_replication import SlavesFollow
-from mqlab.explore.rules_of_reviving import RevivedOnce, ReviversKeepUp
+from mqlab.explore.rules_of_reviving import DoneIsSettled, RevivedOnce, ReviversKeepUp
 from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreKept, RoutesAreTrue
 from mqlab.explore.rules_of_storing import NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import RetriesComeInTime, RoutesForgetTheDead
@@ -215,6 +215,10 @@ QUIET = (
            'self.node.spawn(queue.erase_fifo_message(message, await called), "settle in order")',
            world="name-server n; broker b; topic Jobs type=FIFO; group w consume_message_orderly=true; proxy x; "
            "producer5 p topic=Jobs way=in-order messages=40; push5 w topic=Jobs refuse_one_in=3"),
+    _quiet("a message that cannot be settled at once never is", DoneIsSettled,
+           "mqlab.client.v5.process_queue:ProcessQueue._settle",
+           'error.code == Code.INVALID_RECEIPT_HANDLE and settled_as != "dead letter"', 'settled_as != "dead letter"',
+           world=f"{BUSY}proxy x; push5 w slow_ms=10000", faults="at 3s: crash x for 3s"),
     _quiet("a timer goes on with the message that it has", TimersComeInTime,
            "mqlab.store.timer.timer_recovery:_revise_queue_offset", "return queue_offset", "return queue_offset - 1",
            world=f"{BASE}push w; at 5000ms: restart-broker b".replace("producer p", "producer p timer_ms=6000")),

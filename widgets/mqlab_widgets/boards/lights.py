@@ -41,7 +41,7 @@ LEFT_OUT = {
         "HalfMessagesAreHidden", "EndedIsLeftAlone", "QuestionsAreCounted", "QuestionsComeAtTheirTime",
         "QuestionsNameTheCopy", "EndsAreSaid", "SafeIsCopied", "ReportsAreTrue", "SlavesOnlyGive", "ProcessorsAnswer",
         "CommitsAreAsked", "QuestionsStop", "HandlesAreTheNewest", "QueuesArePulled",
-        "BeginsWhereItStood", "RoutesAreKept", "FailedWaitsInFront",
+        "BeginsWhereItStood", "RoutesAreKept", "FailedWaitsInFront", "DoneIsSettled",
     ),
     "it is asked three times for each message, which would slow down the world that is watched": ("SafeIsFlushed",),
     "it is a rule of the simulated disk, not of RocketMQ": ("PowerCutsBite",),
