@@ -8,6 +8,7 @@ from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.rules_of_transactions import LOST_AGAIN, LOST_AGAIN_TEXT, STORED
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.topics import CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_CHECK_MAX_TIME_TOPIC, RMQ_SYS_TRANS_HALF_TOPIC
 from mqlab.trace.record import Record
@@ -101,10 +102,14 @@ class QuestionsStop(Rule):
 class QuestionsComeAtTheirTime(Rule):
     """Nobody is asked about a half message that is still immune, and behind that time somebody is asked soon.
 
-    It is immune for transactionTimeOut, or for as long as it says itself. Clocks that go wrong are not judged.
+    It is immune for transactionTimeOut, or for as long as it says itself: then its producer is refused behind that
+    time, and not before. Clocks that go wrong are not judged.
     """
 
-    kinds = ("HalfMessageHidden", "HalfMessageStoredAgain", "TransactionChecked", "ClockDrifted", "BrokerStarted")
+    kinds = (
+        "HalfMessageHidden", "HalfMessageStoredAgain", "TransactionChecked", "TransactionEnded", "ClockDrifted",
+        "BrokerStarted",
+    )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -127,12 +132,23 @@ class QuestionsComeAtTheirTime(Rule):
         elif record.kind == "HalfMessageStoredAgain":
             self._copied[record.node, record.new_half_offset] = record
         elif not self._drifted and record.unique_key in self.case.ledger.sends.attempted:
+            self._compare(record)
+
+    def _compare(self, record: Record) -> None:
+        """Compare the age of a message with its immunity, when its producer is asked, or says how it ends."""
+        time_out_ms = self.case.broker(record.node).running().broker_config.transaction_time_out
+        own_ms = self._own_ms.get(record.unique_key)
+        age_ms = (record.ts_us - self.case.ledger.sends.attempted[record.unique_key]) // 1_000
+        if record.kind == "TransactionChecked":
             self.judged += 1
-            config = self.case.broker(record.node).running().broker_config
-            immune_ms = self._own_ms.get(record.unique_key, config.transaction_time_out)
-            age_ms = (record.ts_us - self.case.ledger.sends.attempted[record.unique_key]) // 1_000
+            immune_ms = time_out_ms if own_ms is None else own_ms
             if age_ms < immune_ms:
                 self.found(record.row, f"a half message that is {age_ms} ms old is immune for {immune_ms} ms")
+        elif not record.from_check:
+            self.judged += 1
+            is_refused = record.code == ResponseCode.ILLEGAL_OPERATION
+            if is_refused and (own_ms is None or age_ms < max(own_ms, time_out_ms)):
+                self.found(record.row, f"the end of a half message is refused, which is immune and {age_ms} ms old")
 
     def _hidden(self, record: Record) -> None:
         self._copied[record.node, record.half_offset] = record

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 DEFAULTS: dict[str, Any] = {
     "topic": "Orders", "tags": "*", "members": 1, "moves": False, "refuse_one_in": 0, "slow_ms": 20,
     "queues": 4, "messages": 20, "every_ms": 200, "size": 100, "delay_level": 0, "next_delay_ms": 200,
-    "debit_ms": 10, "batch": 8, "pause_ms": 500, "wants": ALL, "timer_ms": 0,
+    "debit_ms": 10, "immune_s": 0, "batch": 8, "pause_ms": 500, "wants": ALL, "timer_ms": 0,
     "memory_bytes": 0, "known": False,
 }  # fmt: skip
 """What a line means that does not say it; of what is not here the first value that is drawn."""

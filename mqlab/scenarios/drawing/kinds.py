@@ -75,7 +75,8 @@ OWN: dict[str, dict[str, Legal]] = {
         "messages": number(1, 100_000, 8, 20, 40),
         "every_ms": number(0, 3_600_000, 200, 1_000),
         "size": number(30, 4 * 1024 * 1024, 30, 100),
-        "debit_ms": number(0, 60_000, 10, 150),
+        "debit_ms": number(0, 60_000, 10, 150, 3_000),
+        "immune_s": number(0, 3_600, 0, 0, 18),
     },
     "lite": {
         **POLLING, "way": words("subscribe", "subscribe", "assign"),

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.producer.async_send import SendCallback
+from mqlab.protocol.message import MessageConst
 from mqlab.scenarios.numbered import FAILURES, numbered_message, pause
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ async def send_in_transactions(bank: TransactionMQProducer, first: int, says: di
     """Send the numbered messages of a `transactions` line, each with its local part."""
     for number in range(first, first + says["messages"]):
         message = numbered_message(says["topic"], number, says["size"])
+        if says["immune_s"]:
+            message.properties[MessageConst.CHECK_IMMUNITY_TIME_IN_SECONDS] = str(says["immune_s"])
         # An application that goes on when the half message cannot be sent.
         with suppress(*FAILURES):
             await bank.send_message_in_transaction(message, None)

@@ -17,7 +17,7 @@ from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed, Tabl
 from mqlab.explore.rules_of_offsets import CommitsAreAsked, ProgressIsKept
 from mqlab.explore.rules_of_order import FailedWaitsInFront, LockedIsConsumed
 from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, NothingUnackedIsLost
-from mqlab.explore.rules_of_questions import QuestionsStop
+from mqlab.explore.rules_of_questions import QuestionsComeAtTheirTime, QuestionsStop
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
 from mqlab.explore.rules_of_replication import SlavesFollow
 from mqlab.explore.rules_of_reviving import DoneIsSettled, RevivedOnce, ReviversKeepUp
@@ -219,6 +219,11 @@ QUIET = (
            "mqlab.client.v5.process_queue:ProcessQueue._settle",
            'error.code == Code.INVALID_RECEIPT_HANDLE and settled_as != "dead letter"', 'settled_as != "dead letter"',
            world=f"{BUSY}proxy x; push5 w slow_ms=10000", faults="at 3s: crash x for 3s"),
+    _quiet("a broker takes seconds of immunity for milliseconds", QuestionsComeAtTheirTime,
+           f"{BROKER}.transaction.end_transaction_processor:EndTransactionProcessor._comes_too_late",
+           "number(own_immunity) * 1_000", "number(own_immunity)",
+           world="name-server n; broker b transaction_time_out=1000; topic Orders; "
+           "transactions p messages=8 debit_ms=3000 immune_s=18"),
     _quiet("a timer goes on with the message that it has", TimersComeInTime,
            "mqlab.store.timer.timer_recovery:_revise_queue_offset", "return queue_offset", "return queue_offset - 1",
            world=f"{BASE}push w; at 5000ms: restart-broker b".replace("producer p", "producer p timer_ms=6000")),
