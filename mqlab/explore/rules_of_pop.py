@@ -457,7 +457,9 @@ class OrderedPopsWait(PopRule):
         """Is what is handed out now behind this one, or this one itself, which another attempt has?"""
         if handed.pop_time == record.pop_time:
             return False
-        another = self._attempt_of.get((queue, offset)) != self._attempts.get((record.node, record.remote), "")
+        attempt = self._attempts.get((record.node, record.remote), "")
+        # Who names no attempt never asks for one once more.
+        another = not attempt or self._attempt_of.get((queue, offset)) != attempt
         return offset < record.queue_offset or (offset == record.queue_offset and another)
 
 

@@ -106,7 +106,8 @@ class _Drawing:
         if special or any(reader.kind in THROUGH_PROXIES for reader in readers):
             parts += self._through_proxies(topics, special)
         if self._choose("transactions", 5) == 0:
-            parts.append(self._client("transactions", "bank-1", topics))
+            names = [f"bank-{n + 1}" for n in range(self._one("banks", (1, 1, 2)))]
+            parts += [self._client("transactions", name, topics) for name in names]
         return (*parts, *readers, *self._acts((*parts, *readers)))
 
     def _copied(self, broker: Part) -> Part:

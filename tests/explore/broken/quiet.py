@@ -16,7 +16,7 @@ from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, Tim
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed, TablesAreWritten
 from mqlab.explore.rules_of_offsets import CommitsAreAsked, ProgressIsKept
 from mqlab.explore.rules_of_order import FailedWaitsInFront, LockedIsConsumed
-from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, NothingUnackedIsLost
+from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, NothingUnackedIsLost, OrderedPopsWait
 from mqlab.explore.rules_of_questions import QuestionsComeAtTheirTime, QuestionsStop
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
 from mqlab.explore.rules_of_replication import SlavesFollow
@@ -224,6 +224,11 @@ QUIET = (
            "number(own_immunity) * 1_000", "number(own_immunity)",
            world="name-server n; broker b transaction_time_out=1000; topic Orders; "
            "transactions p messages=8 debit_ms=3000 immune_s=18"),
+    _quiet("who names no attempt is taken for who asked before", OrderedPopsWait,
+           f"{BROKER}.pop.order_info:OrderInfo.need_block",
+           "(self.attempt_id is not None and self.attempt_id == attempt_id)", "self.attempt_id == attempt_id",
+           world="name-server n; broker b; topic Steps type=FIFO queues=1; group w consume_message_orderly=true; "
+           "proxy x; producer5 p topic=Steps way=in-order messages=40; simple5 w topic=Steps members=2"),
     _quiet("a timer goes on with the message that it has", TimersComeInTime,
            "mqlab.store.timer.timer_recovery:_revise_queue_offset", "return queue_offset", "return queue_offset - 1",
            world=f"{BASE}push w; at 5000ms: restart-broker b".replace("producer p", "producer p timer_ms=6000")),
