@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mqlab.protocol.message import MessageExt
     from mqlab.sim import Node
 
+OFTEN_SLOW_MS = 3_000
 
 
 def wanted(says: Mapping[str, Any]) -> str | MessageSelector:
@@ -61,10 +62,16 @@ def listener(consumer: DefaultMQPushConsumer, says: dict[str, Any]) -> Callable[
     ) -> ConsumeConcurrentlyStatus | None:
         for message in messages:
             look_at(message)
-        await context.sleep(reading_time_ms(consumer, says["slow_ms"]))
+        await context.sleep(_working_time_ms(consumer, says))
         return await _failed(consumer, says["fails"], messages, context) if refuses(consumer.node, says) else SUCCESS
 
     return listen
+
+
+def _working_time_ms(consumer: DefaultMQPushConsumer, says: Mapping[str, Any]) -> int:
+    """How long a listener takes for a message: one in four of seconds, so that faults find listeners at work."""
+    slow_ms = says["slow_ms"]
+    return reading_time_ms(consumer, slow_ms, very_slow_in_40=10 if slow_ms <= OFTEN_SLOW_MS else 1)
 
 
 async def _failed(
@@ -106,7 +113,7 @@ class InOrder(MessageListenerOrderly):
         """Read the messages, and say whether that went well."""
         for message in messages:
             look_at(message)
-        await context.sleep(reading_time_ms(self._consumer, self._says["slow_ms"]))
+        await context.sleep(_working_time_ms(self._consumer, self._says))
         by_hand = self._says["commits"] == "by-hand"
         context.auto_commit = not by_hand
         if refuses(self._consumer.node, self._says):
