@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
+from mqlab.client import DefaultLitePullConsumer, DefaultMQProducer, DefaultMQPushConsumer
 from mqlab.client.mq_client_manager import MQClientManager
 from mqlab.explore.readers import is_running
 from mqlab.explore.rule import Case, Rule
@@ -13,7 +13,9 @@ from mqlab.lab.processes import BrokerProcess, ClientProcess, NameServerProcess
 from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.process_queue import ProcessQueue
     from mqlab.client.v5.push_consumer import PushConsumerImpl
+    from mqlab.protocol.message import MessageQueue
     from mqlab.remoting import Channel
     from mqlab.remoting.calls import RemotingCalls
     from mqlab.sim import Pool
@@ -135,6 +137,10 @@ class NothingIsLeftOver(Rule):
                 yield from self._of_producer(client)
             elif isinstance(client, DefaultMQPushConsumer) and is_running(self.case.lab, process.name, client.impl):
                 yield from self._of_consumer(client, group)
+            elif isinstance(client, DefaultLitePullConsumer) and client.is_running():
+                assigned = client.impl.assigned_message_queue
+                cached = ((queue, assigned.process_queue(queue)) for queue in sorted(client.assignment()))
+                yield from self._of_queues(((queue, held) for queue, held in cached if held is not None), group)
             elif getattr(client, "speaks_to_proxies", False) and getattr(client.impl, "has_ended", False):
                 yield from self._of_ended(process, client.impl)
 
@@ -157,7 +163,12 @@ class NothingIsLeftOver(Rule):
 
     def _of_consumer(self, consumer: DefaultMQPushConsumer, group: str) -> Iterator[str]:
         yield from self._of_pool(consumer.impl.consume_message_service.pool)
-        for queue, held in consumer.impl.rebalance_impl.process_queue_table.items():
+        yield from self._of_queues(consumer.impl.rebalance_impl.process_queue_table.items(), group)
+
+    @staticmethod
+    def _of_queues(queues: Iterable[tuple[MessageQueue, ProcessQueue]], group: str) -> Iterator[str]:
+        """What is counted of queues that have less."""
+        for queue, held in queues:
             count = len(held.msg_tree_map) + len(held.consuming_msg_orderly_tree_map)
             if held.msg_count != count or (not count and held.msg_size):
                 counted = f"{held.msg_count} messages ({held.msg_size} bytes)"

@@ -14,6 +14,7 @@ from mqlab.explore.rules_of_calls import SendsEnd
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed
 from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed, TablesAreWritten
+from mqlab.explore.rules_of_leftovers import NothingIsLeftOver
 from mqlab.explore.rules_of_offsets import CommitsAreAsked, ProgressIsKept
 from mqlab.explore.rules_of_order import FailedWaitsInFront, LockedIsConsumed
 from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, NothingUnackedIsLost, OrderedPopsWait
@@ -229,6 +230,8 @@ QUIET = (
            "(self.attempt_id is not None and self.attempt_id == attempt_id)", "self.attempt_id == attempt_id",
            world="name-server n; broker b; topic Steps type=FIFO queues=1; group w consume_message_orderly=true; "
            "proxy x; producer5 p topic=Steps way=in-order messages=40; simple5 w topic=Steps members=2"),
+    _quiet("what is forgotten of a queue is still counted", NothingIsLeftOver, f"{QUEUE}.clear",
+           "self.msg_count = 0", "pass", world=f"{BUSY}lite w; at 4000ms: seek w to=begin"),
     _quiet("a timer goes on with the message that it has", TimersComeInTime,
            "mqlab.store.timer.timer_recovery:_revise_queue_offset", "return queue_offset", "return queue_offset - 1",
            world=f"{BASE}push w; at 5000ms: restart-broker b".replace("producer p", "producer p timer_ms=6000")),
