@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,7 +10,7 @@ from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_pop import NO_RECORD, NO_RECORD_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
-from mqlab.lab.processes import ClientProcess
+from mqlab.lab.processes import ClientProcess, ProxyProcess
 from mqlab.protocol.codes import RequestCode
 from mqlab.trace.record import Record
 
@@ -19,6 +20,9 @@ ANSWER_US = 35_000_000
 """A request is answered within this time: a held pull takes up to 20 s."""
 SCAN_US = 2_100_000
 """The scan that ends calls comes every second, and gives each a second more (NettyRemotingAbstract)."""
+REACHED_US = 30_000_000
+"""A proxy has begun to listen so long after its start, and who had asked before has asked again."""
+NOBODY_LISTENS = re.compile(r"nobody listens at ([0-9.]+:[0-9]+)")
 CONNECT_US = 3_000_000
 """A connection that nobody answers is waited for so long, however little is left (NettyClientConfig)."""
 MOST_DRIFT = 50
@@ -205,6 +209,25 @@ class ProcessorsAnswer(Rule):
             return False
         place = Place(pull.node, pull.topic, pull.queue_id, pull.queue_offset)
         return self.case.pull_comes_to_no_record(reader, place, queue.max_offset_in_queue)
+
+
+class ServersAreReached(Rule):
+    """No 5.x client is told that nobody listens where a proxy runs since a while."""
+
+    kinds = ("RouteMissing", "ReceivePutOff", "SettlingFailed", "SendAttemptFailed")
+
+    def on_event(self, record: Record) -> None:
+        """Look who should listen at the address."""
+        match = NOBODY_LISTENS.search(record.reason)
+        node = self.case.lab.world.network.node_at(match[1]) if match is not None else None
+        process = self.case.lab.processes.get(node.name) if node is not None else None
+        if not isinstance(process, ProxyProcess) or not self.case.is_live:
+            return
+        self.judged += 1
+        runs_us = record.ts_us - self.case.ledger.processes.started_us.get(process.name, record.ts_us)
+        if process.is_up() and runs_us > REACHED_US:
+            reason = f"nobody listens at {process.name}, which runs since {runs_us // 1_000} ms"
+            self.found(record.row, f"{record.node} is told that {reason}")
 
 
 class _Try(NamedTuple):

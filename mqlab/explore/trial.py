@@ -14,7 +14,7 @@ from mqlab.errors import LearnerError, MqlabError
 from mqlab.explore.fault_plan import Plan, draw_plan, faults_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_begins import BeginsWhereItStood, CorrectedOffsetsFit, ResetsAreFollowed
-from mqlab.explore.rules_of_calls import CallsEnd, FramesArrive, ProcessorsAnswer, SendsEnd
+from mqlab.explore.rules_of_calls import CallsEnd, FramesArrive, ProcessorsAnswer, SendsEnd, ServersAreReached
 from mqlab.explore.rules_of_delivery import (
     CommittedIsConsumed,
     GivenBackComesAgain,
@@ -153,6 +153,7 @@ RULES: tuple[type[Rule], ...] = (
     CallsEnd,
     ProcessorsAnswer,
     SendsEnd,
+    ServersAreReached,
     RequestsEnd,
     NothingIsLeftOver,
 )

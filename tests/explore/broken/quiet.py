@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from mqlab.explore import Rule
 from mqlab.explore.rules_of_begins import BeginsWhereItStood, CorrectedOffsetsFit, ResetsAreFollowed
-from mqlab.explore.rules_of_calls import SendsEnd
+from mqlab.explore.rules_of_calls import SendsEnd, ServersAreReached
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed
 from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed, TablesAreWritten
@@ -232,6 +232,9 @@ QUIET = (
            "proxy x; producer5 p topic=Steps way=in-order messages=40; simple5 w topic=Steps members=2"),
     _quiet("what is forgotten of a queue is still counted", NothingIsLeftOver, f"{QUEUE}.clear",
            "self.msg_count = 0", "pass", world=f"{BUSY}lite w; at 4000ms: seek w to=begin"),
+    _quiet("who once could not connect never does", ServersAreReached, "mqlab.rpc.client:RpcClient._connect",
+           "del self._connecting[address]\n        made.set_exception", "made.set_exception",
+           world=f"{BASE}proxy x; push5 w", faults="at 3s: crash x for 5s"),
     _quiet("a timer goes on with the message that it has", TimersComeInTime,
            "mqlab.store.timer.timer_recovery:_revise_queue_offset", "return queue_offset", "return queue_offset - 1",
            world=f"{BASE}push w; at 5000ms: restart-broker b".replace("producer p", "producer p timer_ms=6000")),
