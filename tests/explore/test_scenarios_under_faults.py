@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from mqlab import scenarios
-from mqlab.explore import RULES, Trial, plan_text
+from mqlab.explore import RULES, Trial, plan_from_text, plan_text
 from mqlab.explore.rules_of_pop import NOBODY_POPS
 from mqlab.explore.rules_of_storing import UNFLUSHED
 
@@ -48,13 +48,20 @@ def test_no_rule_is_silent_in_all_scenarios() -> None:
     silent = {rule.__name__ for rule in RULES}
     for name, seed in (
         ("slave-reads", 1), ("bank-transfers", 0), ("pop-ordered", 1), ("short-consume-timeout", 0), ("tag-twins", 0),
-        ("request-reply", 1), ("power-cuts", 1), ("pop-plain", 1),
+        ("request-reply", 1), ("power-cuts", 1), ("pop-plain", 1), ("through-a-proxy", 0),
     ):  # fmt: skip
         judged = Trial(name, seed).outcome.judged
         assert judged.keys() == {rule.__name__ for rule in RULES}
         silent -= {rule for rule, times in judged.items() if times}
-    reset = {"world": "name-server n; broker b; topic Orders; producer p messages=40; push w; at 9000ms: reset w"}
-    silent -= {rule for rule, times in Trial("drawn", 0, reset, ()).outcome.judged.items() if times}
+    for world, faults in (
+        ("topic Orders; producer p messages=40; push w; at 9000ms: reset w", ""),
+        ("broker c; topic Orders; producer p messages=40; push w", "at 1s: crash c for 70s"),
+        ("topic Steps type=FIFO; group w consume_message_orderly=true; proxy x; producer5 p topic=Steps way=in-order "
+         "messages=40; push5 w topic=Steps refuse_one_in=3", "at 3s: crash x for 5s"),
+    ):  # fmt: skip
+        parameters = {"world": f"name-server n; broker b; {world}"}
+        judged = Trial("drawn", 0, parameters, plan_from_text(faults)).outcome.judged
+        silent -= {rule for rule, times in judged.items() if times}
     assert silent == set()
 
 
