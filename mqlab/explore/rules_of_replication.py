@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from mqlab.broker.broadcast_offset_manager import SUFFIX as BROADCAST
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_replies import PUSHED, PUSHED_TEXT, is_reply
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
 FOLLOWED_US = 75_000_000
 """A slave fetches the tables when it has not done so for a minute, and looks each 3 s; the rest is for what hung."""
+BROADCAST = "@broadcast"
+"""How the group ends under which a broker notes where the members of a broadcasting group are."""
 HOME_US = 20_000_000
 """A pull that a slave holds is answered within 15 s, and looked for each 5 s."""
 

@@ -217,10 +217,11 @@ class RevivedOnce(PopRule):
 class DoneIsSettled(PopRule):
     """What a listener of a 5.x client is done with comes no more, unless it could not be settled in its time.
 
-    A client settles again and again, each second, until that works or the handle has expired (ProcessQueueImpl).
+    A client settles again and again, each second, until that works or the handle has expired (ProcessQueueImpl). What
+    it has told the broker is AckedStaysAway's to judge.
     """
 
-    kinds = ("ConsumeFinished", "MessageRevived", "NodeCrashed", "ClientStopped")
+    kinds = ("ConsumeFinished", "SettlingFailed", "MessageRevived", "NodeCrashed", "ClientStopped")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -234,9 +235,16 @@ class DoneIsSettled(PopRule):
             self._done = {at: done for at, done in self._done.items() if done.node != node}
         elif record.kind == "MessageRevived":
             self._revived(record)
+        elif record.kind == "SettlingFailed":
+            # Of a handle that is over for who says so; its proxy may have got a newer one, and lost it.
+            if "INVALID_RECEIPT_HANDLE" in record.reason:
+                self._done.pop(self._place(record), None)
         elif record.status == "SUCCESS" and self._is_of_5(record):
-            broker = self.case.ledger.names.broker_of(record.broker_name)
-            self._done[Queue(broker, record.group, record.topic, record.queue_id), record.queue_offset] = record
+            self._done[self._place(record)] = record
+
+    def _place(self, record: Record) -> tuple[Queue, int]:
+        broker = self.case.ledger.names.broker_of(record.broker_name)
+        return Queue(broker, record.group, record.topic, record.queue_id), record.queue_offset
 
     def _is_of_5(self, record: Record) -> bool:
         process = self.case.lab.processes.get(record.node)
@@ -247,7 +255,7 @@ class DoneIsSettled(PopRule):
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         handed = self.case.pops.find(queue, record.queue_offset, record.pop_time)
         done = self._done.get((queue, record.queue_offset))
-        if handed is None or done is None:
+        if handed is None or done is None or handed.said_done:
             return
         until_us = (handed.until_ms - self.case.lab.world.epoch_ms) * 1_000
         if not handed.popped_us < done.ts_us < until_us - SETTLED_US:

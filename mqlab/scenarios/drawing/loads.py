@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mqlab.protocol.message import MessageExt
     from mqlab.sim import Node
 
-OFTEN_SLOW_MS = 3_000
+OFTEN_SLOW_MS = (500, 3_000)
 
 
 def wanted(says: Mapping[str, Any]) -> str | MessageSelector:
@@ -71,7 +71,8 @@ def listener(consumer: DefaultMQPushConsumer, says: dict[str, Any]) -> Callable[
 def _working_time_ms(consumer: DefaultMQPushConsumer, says: Mapping[str, Any]) -> int:
     """How long a listener takes for a message: one in four of seconds, so that faults find listeners at work."""
     slow_ms = says["slow_ms"]
-    return reading_time_ms(consumer, slow_ms, very_slow_in_40=10 if slow_ms <= OFTEN_SLOW_MS else 1)
+    often = OFTEN_SLOW_MS[0] <= slow_ms <= OFTEN_SLOW_MS[1]
+    return reading_time_ms(consumer, slow_ms, very_slow_in_40=10 if often else 1)
 
 
 async def _failed(
