@@ -13,8 +13,10 @@ import json
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from fnmatch import fnmatch
 from hashlib import blake2b
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -99,13 +101,21 @@ def play_part(first_seed: int, seeds: int = PART) -> Reached:
     }
 
 
+def play_apart(first_seed: int, seeds: int = PART) -> Reached:
+    """The same in a young process: in one in which much code has run Python 3.11 may go round for ever once lines are
+    traced.
+    """
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as young:
+        return young.submit(play_part, first_seed, seeds).result()
+
+
 def kept_part(place: Path, first_seed: int) -> Reached:
     """What a part has reached: as it was kept, or played now and kept."""
     kept = place / f"{first_seed:06}.json"
     if not kept.exists():
         place.mkdir(parents=True, exist_ok=True)
         unfinished = kept.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(play_part(first_seed)), encoding="utf-8")
+        unfinished.write_text(json.dumps(play_apart(first_seed)), encoding="utf-8")
         unfinished.replace(kept)
     read = json.loads(kept.read_text(encoding="utf-8"))
     return {file: {int(line): seed for line, seed in lines.items()} for file, lines in read.items()}
