@@ -7,10 +7,11 @@ from collections import defaultdict, deque
 from typing import Any, ClassVar, NamedTuple
 
 from mqlab.explore.places import Place
+from mqlab.explore.readers import clients_in
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_pop import NO_RECORD, NO_RECORD_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
-from mqlab.lab.processes import ClientProcess, ProxyProcess
+from mqlab.lab.processes import ProxyProcess
 from mqlab.protocol.codes import RequestCode
 from mqlab.trace.record import Record
 
@@ -212,7 +213,7 @@ class ProcessorsAnswer(Rule):
 
 
 class ServersAreReached(Rule):
-    """No 5.x client is told that nobody listens where a proxy runs since a while."""
+    """No 5.x client is told that nobody listens where a proxy has been running for a while."""
 
     kinds = ("RouteMissing", "ReceivePutOff", "SettlingFailed", "SendAttemptFailed")
 
@@ -226,7 +227,7 @@ class ServersAreReached(Rule):
         self.judged += 1
         runs_us = record.ts_us - self.case.ledger.processes.started_us.get(process.name, record.ts_us)
         if process.is_up() and runs_us > REACHED_US:
-            reason = f"nobody listens at {process.name}, which runs since {runs_us // 1_000} ms"
+            reason = f"nobody listens at {process.name}, which has been running for {runs_us // 1_000} ms"
             self.found(record.row, f"{record.node} is told that {reason}")
 
 
@@ -342,10 +343,9 @@ class SendsEnd(Rule):
 
     def _has_others(self, record: Record) -> bool:
         """Has the producer a route with another broker for this topic, and avoids none for being slow?"""
-        process = self.case.lab.processes.get(record.node)
         producers = [
             client.impl
-            for client, _, _ in (process.clients if isinstance(process, ClientProcess) else ())
+            for client, _ in clients_in(self.case.lab, record.node)
             if record.topic in getattr(client.impl, "topic_publish_info_table", {})
         ]
         if any(producer.fault_strategy.send_latency_fault_enable for producer in producers):

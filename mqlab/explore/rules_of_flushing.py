@@ -20,6 +20,7 @@ from mqlab.store.dispatch_request import read_request
 from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
+    from mqlab.lab.processes import BrokerProcess
     from mqlab.store import ReadableStore
     from mqlab.store.consume_queue import CqUnit
 
@@ -251,6 +252,7 @@ class TablesAreWritten(SettledRule):
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._offsets: dict[tuple[str, str, str, int], int] = {}
+        """(broker, group, topic, queue id) -> the offset that was committed last."""
         self._delivered: dict[tuple[str, int, str], None] = {}
         """(broker, delay level, unique key) of what came out of its level."""
 
@@ -275,13 +277,7 @@ class TablesAreWritten(SettledRule):
             self._look(process.name, broker.consumer_offset_manager, interval_ms)
             interval_ms = broker.message_store_config.flush_delay_offset_interval
             self._look(process.name, broker.schedule_message_service, interval_ms)
-            for level, loop in broker.schedule_message_service.loops.items():
-                noted = broker.schedule_message_service.offset_table.get(level, 0)
-                place = Place(process.name, RMQ_SYS_SCHEDULE_TOPIC, level - 1, noted)
-                kept = self.case.ledger.stores.stored.get(place)
-                self.judged += kept is not None
-                if kept and noted < loop.offset and (process.name, level, kept.unique_key) in self._delivered:
-                    self.found(kept.row, f"delay level {level} has delivered the message at {place}, and begins there")
+            self._look_at_levels(process)
 
     def _look(self, name: str, manager: Any, interval_ms: int) -> None:
         """Compare what a ConfigManager knows with what its file says."""
@@ -293,6 +289,17 @@ class TablesAreWritten(SettledRule):
         written = _offset_table(disk.read_bytes(manager.path).decode()) if disk.exists(manager.path) else {}
         if written != known:
             self.found(None, f"{name} has {written} in {manager.path}, and knows {known}")
+
+    def _look_at_levels(self, process: BrokerProcess) -> None:
+        """Look whether a delay level goes on, after a restart, with a message that it has delivered."""
+        service = process.running().schedule_message_service
+        for level, loop in service.loops.items():
+            noted = service.offset_table.get(level, 0)
+            place = Place(process.name, RMQ_SYS_SCHEDULE_TOPIC, level - 1, noted)
+            kept = self.case.ledger.stores.stored.get(place)
+            self.judged += kept is not None
+            if kept and noted < loop.offset and (process.name, level, kept.unique_key) in self._delivered:
+                self.found(kept.row, f"delay level {level} has delivered the message at {place}, and begins there")
 
 
 def _offset_table(text: str) -> Any:

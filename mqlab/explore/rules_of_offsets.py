@@ -324,24 +324,17 @@ class ProgressIsKept(Rule):
     """
 
     kinds = (
-        "OffsetCommitted", "OffsetUpdated", "SlaveSynchronized", "NodeCrashed", "PowerLost", "BrokerShutDown",
-        "BrokerStarted", "QueueAllocated", "SubscriptionGroupDeleted",
+        "OffsetCommitted", "OffsetUpdated", "SlaveSynchronized", "BrokerStarted", "QueueAllocated",
+        "SubscriptionGroupDeleted",
     )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._history: dict[tuple[str, QueueKey], list[Update]] = {}
-        self._ended_us: dict[str, int] = {}
-        self._written_us: dict[str, int] = {}
-        """Broker -> when it was shut down, if it was not started since."""
 
     def on_event(self, record: Record) -> None:
         """Note the offsets, and compare after a restart."""
-        if record.kind in ("NodeCrashed", "PowerLost"):
-            self._ended_us[record.target] = record.ts_us
-        elif record.kind == "BrokerShutDown":
-            self._written_us[record.node] = record.ts_us
-        elif record.kind == "OffsetCommitted":
+        if record.kind == "OffsetCommitted":
             self._note(record, (record.node, (record.group, record.node, record.topic, record.queue_id)))
         elif record.kind == "SlaveSynchronized":
             if record.table == "GET_ALL_CONSUMER_OFFSET":
@@ -355,7 +348,7 @@ class ProgressIsKept(Rule):
                 del self._history[key]
         elif record.kind == "BrokerStarted":
             self._broker_is_back(record)
-        elif record.node in self._ended_us and self._is_broadcasting(record):
+        elif self._has_ended(record.node) and self._is_broadcasting(record):
             key = (record.node, (record.group, record.broker_name, record.topic, record.queue_id))
             self._compare(record, key, record.queue_offset)
             self._history.pop(key, None)
@@ -378,18 +371,24 @@ class ProgressIsKept(Rule):
         return consumer is not None and consumer.impl.message_model is MessageModel.BROADCASTING
 
     def _broker_is_back(self, record: Record) -> None:
-        if record.node not in self._ended_us:
+        if not self._has_ended(record.node):
             return
         manager = self.case.broker(record.node).running().consumer_offset_manager
         for key in [key for key in self._history if key[0] == record.node]:
             group, _, topic, queue_id = key[1]
             self._compare(record, key, manager.query_offset(group, topic, queue_id))
             del self._history[key]
-        self._written_us.pop(record.node, None)
+
+    def _has_ended(self, name: str) -> bool:
+        processes = self.case.ledger.processes
+        return name in processes.stopped_hard_us or name in processes.shut_down_us
 
     def _compare(self, record: Record, key: tuple[str, QueueKey], offset: int) -> None:
-        ended_us = self._written_us.get(record.node, self._ended_us[record.node])
-        written_us = ended_us - (0 if record.node in self._written_us else PERSIST_US)
+        processes = self.case.ledger.processes
+        shut_us = processes.shut_down_us.get(record.node, -1)
+        stopped_us = processes.stopped_hard_us.get(record.node, -1)
+        ended_us = max(shut_us, stopped_us)
+        written_us = shut_us if shut_us > stopped_us else stopped_us - PERSIST_US
         history = self._history.get(key, [])
         old = [update for update in history if update.ts_us < written_us]
         # A process that hung, or whose disk was full, may have had to wait with writing.

@@ -7,13 +7,12 @@ from typing import ClassVar
 from mqlab.client import DefaultMQPushConsumer
 from mqlab.explore.ledger.consumption import SET_ANEW
 from mqlab.explore.places import Place
-from mqlab.explore.readers import Reader, consumers_of, is_running, push_consumer_of
+from mqlab.explore.readers import Reader, clients_in, consumers_of, is_running, push_consumer_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import OTHER_UNIT, OTHER_UNIT_TEXT, SKIPPED, SKIPPED_TEXT
 from mqlab.explore.rules_of_offsets import READ_NO_MORE, READ_NO_MORE_TEXT, UNSUBSCRIBED
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT
-from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
@@ -403,6 +402,5 @@ class FailedWaitsInFront(Rule):
         del self._waiting[at]
 
     def _goes_side_by_side(self, record: Record) -> bool:
-        process = self.case.lab.processes.get(record.node)
-        clients = process.clients if isinstance(process, ClientProcess) else ()
-        return any(getattr(client, "enable_fifo_consume_accelerator", False) for client, _, _ in clients)
+        clients = clients_in(self.case.lab, record.node)
+        return any(getattr(client, "enable_fifo_consume_accelerator", False) for client, _ in clients)

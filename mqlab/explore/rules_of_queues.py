@@ -6,10 +6,9 @@ from collections import Counter
 from typing import ClassVar
 
 from mqlab.client import DefaultMQPushConsumer, MessageModel
-from mqlab.explore.readers import consumers_of, is_running, push_consumer_of
+from mqlab.explore.readers import clients_in, consumers_of, is_running, push_consumer_of
 from mqlab.explore.rule import Case, Rule, SettledRule
 from mqlab.explore.rules_of_leftovers import GHOST, GHOST_TEXT
-from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
 from mqlab.trace.bus import Row
@@ -85,8 +84,7 @@ class DroppedIsLeftAlone(Rule):
             self.found(record.row, f"{record.node} gives a message of {at} back, and has no say in it any more")
 
     def _hands_out(self, record: Record) -> None:
-        process = self.case.lab.processes.get(record.node) if self.case.is_live else None
-        for client, group, _ in process.clients if isinstance(process, ClientProcess) else ():
+        for client, group in clients_in(self.case.lab, record.node) if self.case.is_live else ():
             assigned = getattr(client.impl, "assigned_message_queue", None)
             if group != record.group or assigned is None:
                 continue

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.explore.places import Place
 from mqlab.explore.pop_ledger import Point, Queue
+from mqlab.explore.readers import clients_in
 from mqlab.explore.rule import Case
 from mqlab.explore.rules_of_delivery import USED_TWICE, USED_TWICE_TEXT
 from mqlab.explore.rules_of_pop import (
@@ -21,9 +22,8 @@ from mqlab.explore.rules_of_pop import (
 from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT
-from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.pop_check_point import ACK_TAG, ACK_TIME_INTERVAL_MS, BATCH_ACK_TAG
-from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX, is_retry_topic, retry_topic
+from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX, is_retry_topic, pop_retry_topic
 from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
@@ -174,10 +174,11 @@ class RevivedOnce(PopRule):
     the AppendMessageStatus alone); only a broker that ends in between does not know.
     """
 
-    kinds = (
-        "MessageStored", "MessageRevived", "MessageParked", "TimerMessageEnqueued", "NodeCrashed", "PowerLost",
-        "BrokerShutDown",
-    )  # fmt: skip
+    LOOKS: ClassVar[dict[str, str]] = {
+        "MessageStored": "_stored", "MessageRevived": "_told", "MessageParked": "_waits",
+        "TimerMessageEnqueued": "_waits", "NodeCrashed": "_ended", "PowerLost": "_ended", "BrokerShutDown": "_ended",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -186,26 +187,33 @@ class RevivedOnce(PopRule):
         self._untold: dict[tuple[str, str, str], list[Record]] = {}
         """(broker, retry topic, unique key) -> the copies that were stored and not told yet."""
 
-    def on_event(self, record: Record) -> None:
-        """Note what is stored in the retry topics of Pop, to which revivers alone write, and what they say of it."""
-        if record.kind in ("NodeCrashed", "PowerLost", "BrokerShutDown"):
-            node = record.node if record.kind == "BrokerShutDown" else record.target
-            self._untold = {at: copies for at, copies in self._untold.items() if at[0] != node}
-        elif record.kind == "MessageRevived":
-            copies = self._untold.get((record.node, record.retry_topic, record.unique_key))
-            if copies:
-                copies.pop()
-        elif record.kind != "MessageStored":
-            self._parked[record.node, record.unique_key] = None
-        elif is_retry_topic(record.topic) and self._is_of_pop(record):
+    def _ended(self, record: Record) -> None:
+        node = record.node if record.kind == "BrokerShutDown" else record.target
+        self._untold = {at: copies for at, copies in self._untold.items() if at[0] != node}
+
+    def _waits(self, record: Record) -> None:
+        self._parked[record.node, record.unique_key] = None
+
+    def _told(self, record: Record) -> None:
+        copies = self._untold.get((record.node, record.retry_topic, record.unique_key))
+        if copies:
+            copies.pop()
+
+    def _stored(self, record: Record) -> None:
+        """Note what is stored in the retry topics of Pop, to which revivers alone write."""
+        if is_retry_topic(record.topic) and self._is_of_pop(record):
             self.judged += 1
             self._untold.setdefault((record.node, record.topic, record.unique_key), []).append(record)
 
     def _is_of_pop(self, record: Record) -> bool:
         if (record.node, record.unique_key) in self._parked:
             return False
-        groups = [group for broker, group in self.case.pops.groups if broker == record.node]
-        return any(record.topic.startswith((f"{retry_topic(group)}_", f"{retry_topic(group)}+")) for group in groups)
+        return any(
+            record.topic in (pop_retry_topic(topic, group), pop_retry_topic(topic, group, version_2=True))
+            for (broker, group), topics in self.case.pops.groups.items()
+            for topic in topics
+            if broker == record.node
+        )
 
     def at_end(self) -> None:
         """Look which copies nobody knows of."""
@@ -221,35 +229,37 @@ class DoneIsSettled(PopRule):
     it has told the broker is AckedStaysAway's to judge.
     """
 
-    kinds = ("ConsumeFinished", "SettlingFailed", "MessageRevived", "NodeCrashed", "ClientStopped")
+    LOOKS: ClassVar[dict[str, str]] = {
+        "ConsumeFinished": "_finished", "SettlingFailed": "_not_settled", "MessageRevived": "_revived",
+        "NodeCrashed": "_ended", "ClientStopped": "_ended",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._done: dict[tuple[Queue, int], Record] = {}
         """(queue, offset) -> the end of the listener that was content with the message."""
 
-    def on_event(self, record: Record) -> None:
-        """Note what is done, and judge what comes again."""
-        if record.kind in ("NodeCrashed", "ClientStopped"):
-            node = record.target if record.kind == "NodeCrashed" else record.node
-            self._done = {at: done for at, done in self._done.items() if done.node != node}
-        elif record.kind == "MessageRevived":
-            self._revived(record)
-        elif record.kind == "SettlingFailed":
-            # Of a handle that is over for who says so; its proxy may have got a newer one, and lost it.
-            if "INVALID_RECEIPT_HANDLE" in record.reason:
-                self._done.pop(self._place(record), None)
-        elif record.status == "SUCCESS" and self._is_of_5(record):
+    def _ended(self, record: Record) -> None:
+        node = record.target if record.kind == "NodeCrashed" else record.node
+        self._done = {at: done for at, done in self._done.items() if done.node != node}
+
+    def _finished(self, record: Record) -> None:
+        if record.status == "SUCCESS" and self._is_of_5(record):
             self._done[self._place(record)] = record
+
+    def _not_settled(self, record: Record) -> None:
+        # Of a handle that is over for who says so; its proxy may have got a newer one, and lost it.
+        if "INVALID_RECEIPT_HANDLE" in record.reason:
+            self._done.pop(self._place(record), None)
 
     def _place(self, record: Record) -> tuple[Queue, int]:
         broker = self.case.ledger.names.broker_of(record.broker_name)
         return Queue(broker, record.group, record.topic, record.queue_id), record.queue_offset
 
     def _is_of_5(self, record: Record) -> bool:
-        process = self.case.lab.processes.get(record.node)
-        clients = process.clients if isinstance(process, ClientProcess) else ()
-        return any(hasattr(client, "subscription_expressions") for client, group, _ in clients if group == record.group)
+        clients = clients_in(self.case.lab, record.node)
+        return any(hasattr(client, "subscription_expressions") for client, group in clients if group == record.group)
 
     def _revived(self, record: Record) -> None:
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
@@ -263,7 +273,7 @@ class DoneIsSettled(PopRule):
         self.judged += 1
         if self.case.fault_times.none_between(until_us - SETTLED_US, record.ts_us):
             ago_ms = (record.ts_us - done.ts_us) // 1_000
-            reason = f"is done with the message at {queue} offset {record.queue_offset} since {ago_ms} ms"
+            reason = f"has been done with the message at {queue} offset {record.queue_offset} for {ago_ms} ms"
             self.found(record.row, f"{done.node} {reason}, and it comes again")
 
 

@@ -120,15 +120,15 @@ class RoutesAreKept(Rule):
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._told: dict[tuple[str, str], dict[str, list[str]]] = {}
+        self._routes: dict[tuple[str, str], dict[str, list[str]]] = {}
         """(process, client) -> topic -> the names of the brokers in the route that it took over last."""
 
     def on_event(self, record: Record) -> None:
         """Note the routes, and compare what is forgotten with them."""
         if record.kind == "NodeStarted":
-            self._told = {client: routes for client, routes in self._told.items() if client[0] != record.target}
+            self._routes = {client: routes for client, routes in self._routes.items() if client[0] != record.target}
             return
-        routes = self._told.setdefault((record.node, record.client_id), {})
+        routes = self._routes.setdefault((record.node, record.client_id), {})
         if record.kind == "RouteUpdated":
             routes[record.topic] = record.broker_names.split(",")
             return

@@ -6,9 +6,9 @@ from typing import ClassVar, NamedTuple
 
 from mqlab.client import DefaultMQPushConsumer
 from mqlab.explore.places import Place
-from mqlab.explore.readers import is_running
+from mqlab.explore.readers import clients_in, is_running
 from mqlab.explore.rule import Case, Rule
-from mqlab.lab.processes import ClientProcess, NameServerProcess
+from mqlab.lab.processes import NameServerProcess
 from mqlab.protocol.topics import is_dlq_topic
 from mqlab.store.dispatch_request import delay_level_table
 from mqlab.trace.record import Record
@@ -200,8 +200,8 @@ class RetriesComeInTime(Rule):
                 self.found(record.row, f"retry {record.reconsume_times} is at delay level {record.delay_level}")
 
     def _most_tries(self, group: str) -> int | None:
-        for process in self.case.lab.processes.values():
-            for client, of_group, _ in process.clients if isinstance(process, ClientProcess) else ():
+        for process in self.case.lab.processes:
+            for client, of_group in clients_in(self.case.lab, process):
                 if of_group == group and isinstance(client, DefaultMQPushConsumer):
                     most = client.max_reconsume_times
                     return DEFAULT_MOST_TRIES if most == -1 else most
@@ -238,8 +238,8 @@ class SignsOfLifeGoOn(Rule):
             if now_us - max(last_us, over_us) > HEARTBEAT_US:
                 ago_ms = (now_us - last_us) // 1_000
                 self.found(None, f"{client_id} on {process} told {broker} {ago_ms} ms ago that it lives")
-        for name, each in self.case.lab.processes.items():
-            for client, _, _ in each.clients if isinstance(each, ClientProcess) else ():
+        for name in self.case.lab.processes:
+            for client, _ in clients_in(self.case.lab, name):
                 if isinstance(client, DefaultMQPushConsumer) and is_running(self.case.lab, name, client.impl):
                     self._look_at_locks(name, client, now_us, over_us)
 

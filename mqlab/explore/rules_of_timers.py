@@ -61,6 +61,7 @@ class TimersComeInTime(Rule):
         self._refused_us: dict[str, int] = {}
         """Broker -> when its store last refused what was due."""
         self._given_up: Counter[Message] = Counter()
+        """How often the store has refused a message that was due, until that was over."""
         self._begun_us: dict[str, int] = {}
         """Broker -> when its timer last began with what its files held."""
 
@@ -112,12 +113,12 @@ class TimersComeInTime(Rule):
         waiting = self._waiting.setdefault(message, Counter())
         waiting[slot_ms] -= 1
         stored = self._held_at.get(message, [])
-        # What came out since the timer was last written comes out again when the broker was stopped hard.
-        stopped_us = self.case.ledger.processes.stopped_hard_us.get(record.node, -1)
         if waiting[slot_ms] < 0 and self._given_up[message]:
             # A slot that was not done with when its broker stopped is read again, with what was given up of it.
             self._given_up[message] -= 1
             waiting[slot_ms] = 0
+        # What came out since the timer was last written comes out again when the broker was stopped hard.
+        stopped_us = self.case.ledger.processes.stopped_hard_us.get(record.node, -1)
         if waiting[slot_ms] < 0 and stored and stopped_us <= stored[-1].ts_us:
             taken_over = self.case.ledger.stores.taken_over
             if any((record.node, each.commit_log_offset) in taken_over for each in stored):

@@ -135,7 +135,10 @@ async def pause(node: Node, every_ms: int) -> None:
 def reading_time_ms(
     consumer: DefaultMQPushConsumer, very_slow_ms: int = VERY_SLOW_MS, *, very_slow_in_40: int = 1
 ) -> int:
-    """How long a listener takes for a message: mostly some ms, one time in ten up to 200 ms, rarely up to 3 s."""
+    """How long a listener takes for a message: mostly some ms, one time in ten up to 200 ms, rarely up to 3 s.
+
+    Rarely is one time in forty, unless `very_slow_in_40` says more.
+    """
     draw = consumer.node.choose
     kind = draw("kind of reader", 40)
     most_ms = very_slow_ms if kind < very_slow_in_40 else SLOW_MS if kind < 4 else QUICK_MS

@@ -13,9 +13,10 @@ class ProcessBook:
         self.power_lost_us: dict[str, int] = {}
         self.started_us: dict[str, int] = {}
         self.frozen_us: dict[str, int] = {}
+        self.shut_down_us: dict[str, int] = {}
+        """Of brokers, which then write all that they know."""
         self.stopped_hard_us: dict[str, int] = {}
-        """Without having written all that it knew, as a broker does that is shut down."""
-        self._shut_down: dict[str, None] = {}
+        """When it ended without having been shut down."""
         self.handlers = {
             "BrokerShutDown": self._broker_shut_down,
             "NodeCrashed": self._stopped,
@@ -29,16 +30,16 @@ class ProcessBook:
         self._stopped(row)
 
     def _broker_shut_down(self, row: Row) -> None:
-        self._shut_down[row[NODE]] = None
+        self.shut_down_us[row[NODE]] = row[TS_US]
 
     def _stopped(self, row: Row) -> None:
-        """A process that has shut down ends, too; that is no harm."""
-        if row[FIRST_FIELD] not in self._shut_down:
-            self.stopped_hard_us[row[FIRST_FIELD]] = row[TS_US]
+        """A process that was shut down in this life ends, too; that is no harm."""
+        target = row[FIRST_FIELD]
+        if self.shut_down_us.get(target, -1) < self.started_us.get(target, 0):
+            self.stopped_hard_us[target] = row[TS_US]
 
     def _node_started(self, row: Row) -> None:
         self.started_us[row[FIRST_FIELD]] = row[TS_US]
-        self._shut_down.pop(row[FIRST_FIELD], None)
 
     def _node_frozen(self, row: Row) -> None:
         self.frozen_us[row[FIRST_FIELD]] = row[TS_US]

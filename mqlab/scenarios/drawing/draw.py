@@ -6,7 +6,7 @@ Every decision is a choice point of its own, and none of them is one of the worl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from mqlab.scenarios.drawing.kinds import (
@@ -113,22 +113,23 @@ class _Drawing:
     def _copied(self, broker: Part) -> Part:
         """A broker of a world with slaves, which mostly has some of the settings that only such a one minds."""
         keys = [key for key in OF_REPLICATION if self._choose(f"{broker.name}/minds {key}", 2)]
-        drawn = {key: self._value(f"{broker.name}/{key}", BROKER[key]) for key in keys}
-        return broker._replace(says={**broker.says, **drawn})
+        return _saying(broker, **self._of_broker(broker, keys))
 
     def _reading_cold_data(self, broker: Part) -> Part:
         """A broker that slows groups down which read what its machine has no more room for."""
-        drawn = {key: self._value(f"{broker.name}/{key}", BROKER[key]) for key in COLD}
-        says = {**broker.says, **drawn, "cold_data_flow_control_enable": True}
+        says = {**broker.says, **self._of_broker(broker, COLD), "cold_data_flow_control_enable": True}
         return broker._replace(says={**says, "memory_bytes": says.get("memory_bytes") or LITTLE_MEMORY_BYTES})
+
+    def _of_broker(self, broker: Part, keys: Iterable[str]) -> dict[str, Value]:
+        return {key: self._value(f"{broker.name}/{key}", BROKER[key]) for key in keys}
 
     def _group(self, reader: Part) -> Part:
         """What an administrator has set up for a group; one of 5.x may be given its messages in order, and mostly is
         where they are sent in order.
         """
         group = self._part("group", reader.name)
-        wanted = self._choose(f"{reader.name}/in order", 3)
-        in_order = reader.kind in THROUGH_PROXIES and wanted <= (reader.says["topic"] == SPECIAL_TOPICS["FIFO"])
+        chances = 2 if reader.says["topic"] == SPECIAL_TOPICS["FIFO"] else 1
+        in_order = reader.kind in THROUGH_PROXIES and self._choose(f"{reader.name}/in order", 3) < chances
         return group._replace(says={**group.says, "consume_message_orderly": True}) if in_order else group
 
     def _through_proxies(self, topics: Sequence[str], special: Mapping[str, str]) -> list[Part]:

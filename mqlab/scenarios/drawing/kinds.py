@@ -32,8 +32,8 @@ LISTENING: dict[str, Legal] = {
     "refuse_one_in": number(0, 1_000, 0, 5, 20),
     "slow_ms": number(1, 60_000, 20, 500, 3_000),
 }
-"""A listener wants one message in so many again (0: none), and rarely takes up to `slow_ms` for one. With `moves` all
-members but the first come and go."""
+"""A listener wants one message in so many again (0: none), and takes up to `slow_ms` for one in forty, or for one in
+four where that is 500 to 3,000 ms. With `moves` all members but the first come and go."""
 FAILING = ("later", "later", "later", "soon", "raises", "none", "partly")
 """What a listener does that wants a message again: it says so, or when, fails, returns nothing, or says how many of a
 batch went well."""
