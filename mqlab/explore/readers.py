@@ -5,7 +5,7 @@ In clustering a group is one reader, whoever of its members is at it; in broadca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mqlab.client import DefaultMQPushConsumer, MessageModel, OffsetStore, ServiceState
@@ -71,26 +71,26 @@ class Reader(NamedTuple):
         return bool(self.topics.get(topic)) or topic in self.conditions
 
 
-def clients_in(lab: Lab, process: str) -> Iterator[tuple[Any, str]]:
-    """What an application has made in this process, each with its group; nothing in a server's."""
+def clients_in(lab: Lab, process: str) -> Sequence[tuple[Any, str, dict[str, Any]]]:
+    """What an application has made in this process, each with its group and settings; nothing in a server's."""
     found = lab.processes.get(process)
-    for client, group, _ in found.clients if isinstance(found, ClientProcess) else ():
-        yield client, group
+    return found.clients if isinstance(found, ClientProcess) else ()
 
 
 def consumers_of(lab: Lab) -> Iterator[tuple[str, object, Member]]:
     """Every consumer of a lab: the name of its process, the application's object, and what is behind it."""
-    for name in lab.processes:
-        for client, _ in clients_in(lab, name):
-            if hasattr(client.impl, "rebalance_impl"):
-                yield name, client, client.impl
+    for name, process in lab.processes.items():
+        if isinstance(process, ClientProcess):
+            for client, _, _ in process.clients:
+                if hasattr(client.impl, "rebalance_impl"):
+                    yield name, client, client.impl
 
 
 def subscriptions_5_of(lab: Lab) -> dict[str, dict[str, SubscriptionData]]:
     """What groups of 5.x clients subscribe to: group -> topic -> subscription."""
     found: dict[str, dict[str, SubscriptionData]] = {}
     for process in lab.processes:
-        for client, _ in clients_in(lab, process):
+        for client, *_ in clients_in(lab, process):
             for topic, wanted in getattr(client, "subscription_expressions", {}).items():
                 kind = ExpressionType.SQL92 if wanted.sql else ExpressionType.TAG
                 subscription = build_subscription_data(topic, wanted.expression, kind)
@@ -100,7 +100,7 @@ def subscriptions_5_of(lab: Lab) -> dict[str, dict[str, SubscriptionData]]:
 
 def push_consumer_of(lab: Lab, process: str, group: str) -> DefaultMQPushConsumer | None:
     """The push consumer of this group in this process."""
-    for client, of_group in clients_in(lab, process):
+    for client, of_group, _ in clients_in(lab, process):
         if of_group == group and isinstance(client, DefaultMQPushConsumer):
             return client
     return None

@@ -345,7 +345,7 @@ class SendsEnd(Rule):
         """Has the producer a route with another broker for this topic, and avoids none for being slow?"""
         producers = [
             client.impl
-            for client, _ in clients_in(self.case.lab, record.node)
+            for client, *_ in clients_in(self.case.lab, record.node)
             if record.topic in getattr(client.impl, "topic_publish_info_table", {})
         ]
         if any(producer.fault_strategy.send_latency_fault_enable for producer in producers):

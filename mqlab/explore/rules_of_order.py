@@ -374,24 +374,25 @@ class FailedWaitsInFront(Rule):
     Message groups of one queue that go side by side are not judged (enableFifoConsumeAccelerator).
     """
 
-    kinds = ("FifoAttemptPutOff", "ConsumeStarted", "NodeCrashed")
+    LOOKS: ClassVar[dict[str, str]] = {
+        "FifoAttemptPutOff": "_put_off", "ConsumeStarted": "_called", "NodeCrashed": "_process_ended"
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._waiting: dict[tuple[str, QueueKey], Record] = {}
         """(process, queue) -> the message that waits for its next attempt there."""
 
-    def on_event(self, record: Record) -> None:
-        """Note who waits, and judge who is called meanwhile."""
-        if record.kind == "NodeCrashed":
-            self._waiting = {at: waits for at, waits in self._waiting.items() if at[0] != record.target}
-            return
-        at = (record.node, (record.group, record.topic, record.broker_name, record.queue_id))
-        if record.kind == "FifoAttemptPutOff":
-            if not self._goes_side_by_side(record):
-                self._waiting[at] = record
-            return
-        waits = self._waiting.get(at)
+    def _process_ended(self, record: Record) -> None:
+        self._waiting = {at: waits for at, waits in self._waiting.items() if at[0] != record.target}
+
+    def _put_off(self, record: Record) -> None:
+        if not self._goes_side_by_side(record):
+            self._waiting[self._at(record)] = record
+
+    def _called(self, record: Record) -> None:
+        waits = self._waiting.pop(self._at(record), None) if self._waiting else None
         if waits is None:
             return
         self.judged += 1
@@ -399,8 +400,11 @@ class FailedWaitsInFront(Rule):
             place = f"{record.broker_name} {record.topic} queue {record.queue_id}"
             reason = f"gives its listener offset {record.queue_offset} of {place} while {waits.queue_offset} waits"
             self.found(record.row, f"{record.node} {reason}")
-        del self._waiting[at]
+
+    @staticmethod
+    def _at(record: Record) -> tuple[str, QueueKey]:
+        return record.node, (record.group, record.topic, record.broker_name, record.queue_id)
 
     def _goes_side_by_side(self, record: Record) -> bool:
         clients = clients_in(self.case.lab, record.node)
-        return any(getattr(client, "enable_fifo_consume_accelerator", False) for client, _ in clients)
+        return any(getattr(client, "enable_fifo_consume_accelerator", False) for client, *_ in clients)

@@ -84,7 +84,7 @@ class DroppedIsLeftAlone(Rule):
             self.found(record.row, f"{record.node} gives a message of {at} back, and has no say in it any more")
 
     def _hands_out(self, record: Record) -> None:
-        for client, group in clients_in(self.case.lab, record.node) if self.case.is_live else ():
+        for client, group, _ in clients_in(self.case.lab, record.node) if self.case.is_live else ():
             assigned = getattr(client.impl, "assigned_message_queue", None)
             if group != record.group or assigned is None:
                 continue

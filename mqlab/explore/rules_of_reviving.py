@@ -201,7 +201,7 @@ class RevivedOnce(PopRule):
 
     def _stored(self, record: Record) -> None:
         """Note what is stored in the retry topics of Pop, to which revivers alone write."""
-        if is_retry_topic(record.topic) and self._is_of_pop(record):
+        if self.case.pops.groups and is_retry_topic(record.topic) and self._is_of_pop(record):
             self.judged += 1
             self._untold.setdefault((record.node, record.topic, record.unique_key), []).append(record)
 
@@ -245,7 +245,7 @@ class DoneIsSettled(PopRule):
         self._done = {at: done for at, done in self._done.items() if done.node != node}
 
     def _finished(self, record: Record) -> None:
-        if record.status == "SUCCESS" and self._is_of_5(record):
+        if self.case.pops.groups and record.status == "SUCCESS" and self._is_of_5(record):
             self._done[self._place(record)] = record
 
     def _not_settled(self, record: Record) -> None:
@@ -259,7 +259,7 @@ class DoneIsSettled(PopRule):
 
     def _is_of_5(self, record: Record) -> bool:
         clients = clients_in(self.case.lab, record.node)
-        return any(hasattr(client, "subscription_expressions") for client, group in clients if group == record.group)
+        return any(hasattr(client, "subscription_expressions") for client, group, _ in clients if group == record.group)
 
     def _revived(self, record: Record) -> None:
         queue = Queue(record.node, record.group, record.topic, record.queue_id)

@@ -201,7 +201,7 @@ class RetriesComeInTime(Rule):
 
     def _most_tries(self, group: str) -> int | None:
         for process in self.case.lab.processes:
-            for client, of_group in clients_in(self.case.lab, process):
+            for client, of_group, _ in clients_in(self.case.lab, process):
                 if of_group == group and isinstance(client, DefaultMQPushConsumer):
                     most = client.max_reconsume_times
                     return DEFAULT_MOST_TRIES if most == -1 else most
@@ -239,7 +239,7 @@ class SignsOfLifeGoOn(Rule):
                 ago_ms = (now_us - last_us) // 1_000
                 self.found(None, f"{client_id} on {process} told {broker} {ago_ms} ms ago that it lives")
         for name in self.case.lab.processes:
-            for client, _ in clients_in(self.case.lab, name):
+            for client, *_ in clients_in(self.case.lab, name):
                 if isinstance(client, DefaultMQPushConsumer) and is_running(self.case.lab, name, client.impl):
                     self._look_at_locks(name, client, now_us, over_us)
 
