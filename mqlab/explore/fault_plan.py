@@ -24,6 +24,8 @@ MOST_SLOW_MS = 2_000
 """From a second on the page cache counts as busy: half of the slow disks are over it."""
 MOST_FREE_BYTES = 16_384
 """What a full disk may have left: it ends within a message, within a batch, or after some."""
+MOST_SPARE_BYTES = 262_144
+"""What one in four may have left: old files of it go before it is full."""
 MOST_DRIFT_PPM = 50_000
 """A clock that is 5 % wrong: in two minutes 6 s, more than any tolerance."""
 DRAWN = tuple(verb for verb, kind in FAULTS.items() if kind.drawn_for)
@@ -140,7 +142,8 @@ class _Drawing:
                 ppm = 1 + self._choose("drift", MOST_DRIFT_PPM)
                 return f" by {ppm if self._choose('fast', 2) else -ppm}"
             case "fill_disk":
-                return f" by {self._choose('free', MOST_FREE_BYTES)}"
+                most = MOST_SPARE_BYTES if self._choose("spare", 4) == 0 else MOST_FREE_BYTES
+                return f" by {self._choose('free', most)}"
             case "delay":
                 return f" by {1 + self._choose('delay', MOST_DELAY_MS)}ms"
             case "slow_disk":
@@ -158,9 +161,11 @@ class _Drawing:
         pair = self._pair("node")
         if pair is None:
             return None
-        left = pair[0]
-        everybody = [n for n in [*self._brokers, *self._clients, *self._name_servers] if n != left]
-        right = everybody if self._choose("alone", 3) == 0 else [pair[1]]
+        left, right = pair[0], [pair[1]]
+        alone = self._choose("alone", 4)
+        if alone < 2:
+            left = pair[alone]
+            right = [n for n in [*self._brokers, *self._clients, *self._name_servers] if n != left]
         links = [link for other in right for link in (f"{left}>{other}", f"{other}>{left}")]
         return f"{verb} {left} | {' '.join(right)}", links
 

@@ -109,6 +109,8 @@ class PopLedger:
         """(broker, group) -> the topics that were popped for it."""
         self.began: dict[Queue, int] = {}
         """The offset at which a group that had none began to pop a queue."""
+        self.orders: dict[tuple[str, str], dict[bool, None]] = {}
+        """(broker, group) -> whether it was popped for in order, and whether without."""
         self.deleted_groups: dict[tuple[str, str], None] = {}
         """(broker, group) of the groups that were deleted."""
         self.reset_us: dict[Queue, int] = {}
@@ -177,8 +179,9 @@ class PopLedger:
                 self.reset_us[queue] = row[TS_US]
 
     def _asked(self, row: Row) -> None:
-        group, topic = row[FIRST_FIELD : FIRST_FIELD + 2]
+        group, topic, _, _, _, _, in_order, *_ = row[FIRST_FIELD:]
         self.groups.setdefault((row[NODE], group), {})[topic] = None
+        self.orders.setdefault((row[NODE], group), {})[in_order] = None
 
     def _made(self, row: Row) -> None:
         group, topic, queue_id, start_offset, pop_time, _, _, text, _, _ = row[FIRST_FIELD:]

@@ -162,7 +162,7 @@ class ResetsAreFollowed(Rule):
     """
 
     kinds = (
-        "OffsetReset", "PullAnswered", "PullFinished", "OffsetCommitted", "QueueDropped", "QueueSought",
+        "OffsetReset", "PullReceived", "PullAnswered", "PullFinished", "OffsetCommitted", "QueueDropped", "QueueSought",
         "BrokerStarted", "SubscriptionGroupDeleted", "ClientStopped", "NodeCrashed", "PowerLost",
     )  # fmt: skip
     EXCEPTIONS: ClassVar[dict[str, str]] = PASSED
@@ -172,7 +172,13 @@ class ResetsAreFollowed(Rule):
         self._waits: dict[QueueKey, int] = {}
         """Queue -> the offset of a reset that its group was not told of yet."""
         self._answered: dict[QueueKey, int] = {}
-        """The same of which the answer to a pull tells. One held for a client that has ended meanwhile tells nobody."""
+        """The same of which the answer to a pull tells. One held for a client that has ended meanwhile tells nobody, nor
+        does one held since before the queue was given up.
+        """
+        self._pulls_us: dict[tuple[str, str, int], int] = {}
+        """(broker, address of a consumer, number of its request) -> when its pull came."""
+        self._dropped_us: dict[QueueKey, int] = {}
+        """When a member has last given the queue up."""
         self._told: dict[QueueKey, _Reset] = {}
 
     def on_event(self, record: Record) -> None:
@@ -198,11 +204,16 @@ class ResetsAreFollowed(Rule):
             self._told.pop(key, None)
             self._answered.pop(key, None)
             self._waits[key] = record.queue_offset
+        elif record.kind == "PullReceived":
+            self._pulls_us.setdefault((record.node, record.remote, record.opaque), record.ts_us)
+        elif record.kind == "PullAnswered":
+            came_us = self._pulls_us.pop((record.node, record.remote, record.opaque), record.ts_us)
+            if record.status == "OFFSET_RESET" and key in self._waits:
+                offset = self._waits.pop(key)
+                if self._dropped_us.get(key, -1) < came_us:
+                    self._answered[key] = offset
         elif key not in self._waits:
             return
-        elif record.kind == "PullAnswered":
-            if record.status == "OFFSET_RESET":
-                self._answered[key] = self._waits.pop(key)
         elif record.origin in RESETS:
             self._told[key] = _Reset(self._waits.pop(key), record.ts_us)
 
@@ -210,9 +221,12 @@ class ResetsAreFollowed(Rule):
         if record.kind == "PullFinished":
             if record.pull_status == "OFFSET_ILLEGAL" and self._answered.get(key) == record.next_offset:
                 self._told[key] = _Reset(self._answered.pop(key), record.ts_us)
-        elif record.kind == "QueueSought":
+            return
+        if record.kind == "QueueSought":
             self._told.pop(key, None)
-        elif record.reason == SET_ANEW:
+            return
+        self._dropped_us[key] = record.ts_us
+        if record.reason == SET_ANEW:
             moved_to = self.case.ledger.consumption.moved_to(record.group, Place(*key[1:], 0))
             self._told[key] = _Reset(moved_to, record.ts_us)
         elif record.reason not in TAKEN_ANEW:

@@ -135,8 +135,10 @@ class CallsEnd(Rule):
         waited = calls.pop(record.opaque, None) if calls is not None else None
         self.judged += 1
         if record.kind == "RequestTimedOut":
-            if waited is not None:
-                self._timed_out(record, waited)
+            if waited is None:
+                # Its answer is there, and waits for a thread that reads answers.
+                return
+            self._timed_out(record, waited)
             closed_us = self._closed_us.get(key)
             if closed_us is not None and record.ts_us > closed_us:
                 self.found(record.row, f"request {record.opaque} waited in vain: its connection had ended")

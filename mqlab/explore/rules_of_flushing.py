@@ -153,10 +153,9 @@ class RecoveredIsWhole(Rule):
             except RecordError as damage:
                 at = request.commit_log_offset
                 self.found(record.row, f"recovery took the record at {at} for whole: {damage.reason}")
-        if not recovery.started_at:
+        if recovery.started_at <= log.min_offset:
             return
-        if recovery.started_at > log.min_offset:
-            self.reach("recovery-begins-at-a-later-file", record)
+        self.reach("recovery-begins-at-a-later-file", record)
         self.judged += 1
         begun_ms = log.store_time(recovery.started_at, log.record_size(recovery.started_at))
         if begun_ms > self._safe_ms.get(record.node, 0):

@@ -287,6 +287,9 @@ class LockedIsConsumed(Rule):
         asked_us = self._asked_us.get((key[2], record.node), -UNLOCKED_US)
         if (key, record.node) not in self._at_work or record.reason != ANOTHER_HAS_IT:
             return
+        # A broker that was frozen hears of what nobody waits for any more.
+        if self.case.ledger.processes.frozen_us.get(key[2], -UNLOCKED_US) > asked_us - UNLOCKED_US:
+            return
         self.judged += 1
         if record.ts_us - asked_us < UNLOCKED_US:
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"

@@ -82,6 +82,14 @@ ORDER_FORGOTTEN_TEXT = (
     "since, and hands out what lies behind it. When something behind it is acknowledged, the group goes on behind "
     "that, and what was not done in front of it is passed over."
 )
+IN_ORDER_NO_MORE = "a group that is popped in order no more"
+IN_ORDER_NO_MORE_TEXT = (
+    "What is popped in order has no check point: the order of a queue is noted beside it, and who pops without order "
+    "does not mind that. A group that was set up to be given its messages in order, and is deleted, is made again as "
+    "any other by the next sign of life of a member. Proxies pop for it in order until they ask again what it is, and "
+    "then without: what somebody still has is handed out once more. So they do while they cannot ask, since the broker "
+    "is away; what comes again then, through the retry topic, nobody asks for who pops in order again."
+)
 REVIVER_AHEAD = "a reviver that is ahead of its queue"
 REVIVER_AHEAD_TEXT = (
     "A reviver begins where its progress says. When its machine has lost power and the queue is shorter than that, it "
@@ -114,6 +122,12 @@ class PopRule(Rule):
     def started_since(self, broker: str, us: int) -> bool:
         """Was the broker's process started after that moment?"""
         return self.case.ledger.processes.started_us.get(broker, -1) > us
+
+    def is_popped_otherwise(self, broker: str, group: str) -> bool:
+        """Was a group popped in order and without, since it was deleted, or its broker was away for a while?"""
+        pops = self.case.pops
+        may_be = (broker, group) in pops.deleted_groups or broker in self.case.ledger.processes.started_again
+        return may_be and len(pops.orders.get((broker, group), ())) > 1
 
     def lost_power_since(self, broker: str, us: int) -> bool:
         """Did its machine lose power after that moment?"""
@@ -254,6 +268,7 @@ class NothingUnackedIsLost(PopRule):
         ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, GIVEN_UP: GIVEN_UP_TEXT, SAME_MILLISECOND: SAME_MILLISECOND_TEXT,
         NO_RECORD: NO_RECORD_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT, ORDER_FORGOTTEN: ORDER_FORGOTTEN_TEXT,
         REVIVER_AHEAD: REVIVER_AHEAD_TEXT, NOBODY_POPS: NOBODY_POPS_TEXT, IN_TURNS: IN_TURNS_TEXT,
+        IN_ORDER_NO_MORE: IN_ORDER_NO_MORE_TEXT,
     }  # fmt: skip
     kinds = ("TimerMessageDropped", "PopRecordsNotWritten", "PopReceived", "PopWoken", "MessagePopped")
 
@@ -376,7 +391,7 @@ class NothingUnackedIsLost(PopRule):
         ledger = self.case.ledger
         if place in ledger.stores.used_twice:
             return USED_TWICE
-        if kept.unique_key in ledger.stores.in_gaps:
+        if kept.unique_key in ledger.stores.in_gaps or place in ledger.stores.moved_up:
             return GAP
         if kept.unique_key in ledger.stores.in_passed_over or self.case.is_stale(place):
             return STALE
@@ -406,6 +421,8 @@ class NothingUnackedIsLost(PopRule):
             is_past = at.queue_offset > place.queue_offset
             killed = last.in_order and is_past and self.started_since(place.broker, last.popped_us)
             return ORDER_FORGOTTEN if killed else ""
+        if is_retry_topic(place.topic) and self.is_popped_otherwise(place.broker, group):
+            return IN_ORDER_NO_MORE
         in_front = self.case.pops.handed.get((Queue(place.broker, group, *place[1:3]), at.queue_offset), [])
         stands = at.queue_offset < place.queue_offset and any(handed.in_order for handed in in_front)
         return STALE if stands and self.case.is_stale(at) else ""

@@ -14,6 +14,8 @@ from mqlab.explore.rules_of_pop import (
     ACK_NOT_FLUSHED_TEXT,
     FORGOTTEN,
     FORGOTTEN_TEXT,
+    IN_ORDER_NO_MORE,
+    IN_ORDER_NO_MORE_TEXT,
     REVIVE_SLACK_MS,
     REVIVER_AHEAD,
     REVIVER_AHEAD_TEXT,
@@ -39,15 +41,6 @@ LONE_ACKS_TEXT = (
 
 SETTLED_US = 10_000_000
 """A few tries to settle a message, each of 3 s at the most."""
-
-IN_ORDER_NO_MORE = "a group that is popped in order no more"
-IN_ORDER_NO_MORE_TEXT = (
-    "What is popped in order has no check point: the order of a queue is noted beside it, and who pops without order "
-    "does not mind that. A group that was set up to be given its messages in order, and is deleted, is made again as "
-    "any other by the next sign of life of a member. Proxies pop for it in order until they ask again what it is, and "
-    "then without: what somebody still has is handed out once more."
-)
-
 
 class RevivedInTime(PopRule):
     """Nobody gets a message that another one of the group may still be at: it is invisible until its time is over.
@@ -93,7 +86,7 @@ class RevivedInTime(PopRule):
             if is_out and not this.in_order and handed.unique_key == this.unique_key:
                 if self.started_since(record.node, handed.popped_us):
                     self.excuse(FORGOTTEN)
-                elif handed.in_order and (record.node, record.group) in self.case.pops.deleted_groups:
+                elif handed.in_order and self.is_popped_otherwise(record.node, record.group):
                     self.excuse(IN_ORDER_NO_MORE)
                 else:
                     self.found(record.row, f"{record.group} gets the message at {at}, which somebody still has")
@@ -269,6 +262,9 @@ class DoneIsSettled(PopRule):
             return
         until_us = (handed.until_ms - self.case.lab.world.epoch_ms) * 1_000
         if not handed.popped_us < done.ts_us < until_us - SETTLED_US:
+            return
+        # Handed out anew meanwhile, as after a crash, it may be that one which the listener is done with.
+        if any(handed.popped_us < each.popped_us < done.ts_us for each in self.case.pops.handed[queue, record.queue_offset]):
             return
         self.judged += 1
         if self.case.fault_times.none_between(until_us - SETTLED_US, record.ts_us):

@@ -26,10 +26,11 @@ UNFLUSHED_TEXT = (
 OFFSET_ID_LETTERS = 32
 """The id of a message without a unique key: address and port of its broker, its place in the log, in hexadecimal."""
 
-DELETED = "a file deleted for its space"
+DELETED = "a file deleted for its age or its space"
 DELETED_TEXT = (
-    "From 85 % of its disk on a broker deletes the oldest files of its commit log, whatever their age and whoever has "
-    "not consumed them, until there is room."
+    "At the hour of `delete_when` a broker deletes the files of its commit log that are older than "
+    "`file_reserved_time`, and from 85 % of its disk on the oldest ones, whatever their age, until there is room; "
+    "whoever has not consumed what is in them."
 )
 
 GAP = "an entry that was not flushed"
@@ -186,7 +187,8 @@ class AcknowledgedIsReadable(Rule):
                 text = f"message {msg_id} was acknowledged, and no broker has it"
                 self._judge(row, places.get(msg_id, []), msg_id in ledger.stores.lost_keys, text)
         for place, row in ledger.sends.acknowledged_places.items():
-            if place not in found and place not in copies and place not in ledger.stores.forgotten:
+            moved_to = ledger.stores.moved_up.get(place, place.queue_offset)
+            if place._replace(queue_offset=moved_to) not in found and place not in copies and place not in ledger.stores.forgotten:
                 is_lost = place in ledger.stores.lost or place in ledger.stores.used_twice
                 text = f"the message of a batch at {place} was acknowledged, and is not there"
                 self._judge(row, [place], is_lost, text)

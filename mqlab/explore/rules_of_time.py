@@ -9,7 +9,7 @@ from mqlab.explore.places import Place
 from mqlab.explore.readers import clients_in, is_running
 from mqlab.explore.rule import Case, Rule
 from mqlab.lab.processes import NameServerProcess
-from mqlab.protocol.topics import is_dlq_topic
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic
 from mqlab.store.dispatch_request import delay_level_table
 from mqlab.trace.record import Record
 
@@ -130,7 +130,7 @@ class RetriesComeInTime(Rule):
     Late it comes only where something goes wrong.
     """
 
-    kinds = ("MessageParked", "ParkedMessageDelivered", "SendBackStored", "MessageGivenBack")
+    kinds = ("MessageParked", "MessageStored", "ParkedMessageDelivered", "SendBackStored", "MessageGivenBack")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -140,6 +140,9 @@ class RetriesComeInTime(Rule):
         """What was stored again with another level than the broker would have chosen."""
         self._due: dict[tuple[str, str, str, int], list[int]] = {}
         """(broker, topic, unique key, level) -> when each copy is due, in ms of the broker's clock."""
+        self._put_off: dict[tuple[str, str, int], int] = {}
+        """(broker, unique key, level) -> how long the last copy had waited to be stored: its time counts from then on."""
+        self._parked_ms: dict[tuple[str, str, int], int] = {}
 
     def on_event(self, record: Record) -> None:
         """Note what is parked, and judge what is delivered and what is given back."""
@@ -152,8 +155,15 @@ class RetriesComeInTime(Rule):
         if not self.case.is_live:
             return
         broker = self.case.lab.world.nodes[record.node]
+        if record.kind == "MessageStored":
+            if record.topic == RMQ_SYS_SCHEDULE_TOPIC:
+                waits = (record.node, record.unique_key, record.queue_id + 1)
+                self._put_off[waits] = broker.now_ms() - self._parked_ms.get(waits, broker.now_ms())
+            return
         key = (record.node, record.topic, record.unique_key, record.delay_level)
+        waits = (record.node, record.unique_key, record.delay_level)
         if record.kind == "MessageParked":
+            self._parked_ms[waits] = broker.now_ms()
             self._parked(record, broker.now_ms(), self._due.setdefault(key, []))
             return
         # Of several copies, or one that comes again after a crash, no one can say which it is.
@@ -162,7 +172,11 @@ class RetriesComeInTime(Rule):
         late_ms = broker.now_ms() - due[0]
         if late_ms < 0:
             self.found(record.row, f"message {record.unique_key} comes {-late_ms} ms before its time")
-        elif len(due) == 1 and late_ms > LATE_MS and self._nothing_wrong_since(record, late_ms):
+        elif (
+            len(due) == 1
+            and late_ms - self._put_off.get(waits, 0) > LATE_MS
+            and self._nothing_wrong_since(record, late_ms)
+        ):
             self.found(record.row, f"message {record.unique_key} comes {late_ms} ms after its time")
 
     def _parked(self, record: Record, now_ms: int, due: list[int]) -> None:

@@ -78,7 +78,7 @@ class TimersComeInTime(Rule):
             self._begun_us[record.node] = record.ts_us
         elif kind == "TimerMessageDelivered":
             self._delivered(record)
-        elif kind == "TimerMessageRecalled" or (kind == "TimerMessageEnqueued" and record.recalls):
+        elif kind == "TimerMessageRecalled" or (kind == "TimerMessageEnqueued" and record.recalls and not record.rolls):
             self._out(record, record.slot_ms)
         elif kind == "TimerMessageDropped":
             self._dropped(record)

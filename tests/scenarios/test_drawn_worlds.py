@@ -174,7 +174,7 @@ def test_a_world_in_which_people_do_everything_is_played_again_from_a_report(tmp
     on = {
         "seek": "pollers", "scale": "Orders", "create-topic": "Refunds", "set": "b", "restart-broker": "b",
         "restart-slave": "s", "ask": "b", "ask-name-server": "n", "pause": "pollers", "restart-pollers": "pollers",
-        "restart-poppers": "takers", "delete-topic": "Payments",
+        "restart-poppers": "takers", "delete-topic": "Payments", "forget-topic": "Orders",
         "restart-server": "n",
     }  # fmt: skip
     acts = [f"at {3_000 + 500 * place}ms: {kind} {on.get(kind, 'workers')}" for place, kind in enumerate(ACTS)]

@@ -12,6 +12,7 @@ class ProcessBook:
     def __init__(self) -> None:
         self.power_lost_us: dict[str, int] = {}
         self.started_us: dict[str, int] = {}
+        self.started_again: dict[str, None] = {}
         self.frozen_us: dict[str, int] = {}
         self.shut_down_us: dict[str, int] = {}
         """Of brokers, which then write all that they know."""
@@ -39,7 +40,10 @@ class ProcessBook:
             self.stopped_hard_us[target] = row[TS_US]
 
     def _node_started(self, row: Row) -> None:
-        self.started_us[row[FIRST_FIELD]] = row[TS_US]
+        target = row[FIRST_FIELD]
+        if target in self.started_us:
+            self.started_again[target] = None
+        self.started_us[target] = row[TS_US]
 
     def _node_frozen(self, row: Row) -> None:
         self.frozen_us[row[FIRST_FIELD]] = row[TS_US]

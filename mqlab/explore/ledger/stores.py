@@ -34,7 +34,7 @@ class StoreBook:
         self.lost_keys: dict[str, None] = {}
         """The unique keys of all messages of which a copy was lost so."""
         self.deleted: dict[Place, None] = {}
-        """What lay in a file that a broker deleted because its disk was full."""
+        """What lay in a file that a broker deleted because its disk was full, or it was old enough."""
         self.forgotten: dict[Place, dict[str, None]] = {}
         """The unique keys of what lay in a topic that was deleted: it is owed to nobody, and offsets begin anew."""
         self.deleted_topics: dict[tuple[str, str], None] = {}
@@ -58,6 +58,8 @@ class StoreBook:
         """The unique keys of these messages."""
         self.holes: dict[str, tuple[int, int]] = {}
         """Broker -> from the first unreadable record in front of where its last recovery began, up to there."""
+        self.gaps_at_slaves: dict[tuple[str, str, int], None] = {}
+        """(broker, topic, queue id) of which a slave has lost entries; what it then has moves up."""
         self.moved_up: dict[Place, int] = {}
         """The offset at which the entry of a message stands now, where entries in front of it were lost."""
         self.in_batches: dict[str, None] = {}
@@ -141,6 +143,8 @@ class StoreBook:
         for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and _is_another(store, kept)]:
             self._is_lost(place)
         self._find_holes(row[NODE], store, recovery.started_at)
+        if (master := self._names.original_of(row[NODE])) != row[NODE]:
+            self._find_gaps_of_slave(master, store, recovery.end)
         cut = [(piece["topic"], piece["queueId"]) for piece in recovery.cuts if piece["what"] == "consume queue"]
         for place, kept in self.stored.items():
             if place.broker != row[NODE]:
@@ -175,6 +179,16 @@ class StoreBook:
         if holes:
             self.holes[broker] = min(holes)[0], started_at
 
+    def _find_gaps_of_slave(self, master: str, store: ReadableStore, end: int) -> None:
+        """Find what a slave has of its master in its log, but not at its place in a queue."""
+        begin = store.commit_log.min_offset
+        for place, kept in self.stored.items():
+            if place.broker == master and begin <= kept.commit_log_offset < end:
+                queue = store.find_consume_queue(place.topic, place.queue_id)
+                unit = queue.get(place.queue_offset) if queue is not None else None
+                if unit is None or unit.pos != kept.commit_log_offset:
+                    self.gaps_at_slaves[place[:3]] = None
+
     def taken_through(self, place: Place, unique_key: str) -> Place | None:
         """Where an entry of a lost message was left in the queue of this place, if the log now has this message of
         another queue there, which was taken for the one at this place.
@@ -196,7 +210,7 @@ class StoreBook:
         if reason == "topic deleted":
             self._topic_deleted(row[NODE], name)
             return
-        if folder != "commitlog" or reason != "space":
+        if folder != "commitlog" or reason not in ("space", "expired"):
             return
         broker = self._names.broker(row[NODE])
         assert broker is not None

@@ -13,7 +13,7 @@ from mqlab.lab.processes import NameServerProcess, ProxyProcess
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.java_properties import encode_java_properties, property_names
-from mqlab.scenarios.drawing.kinds import ACTS, OWN, TOPICS
+from mqlab.scenarios.drawing.kinds import ACTS, EVERYTHING, OWN, TOPICS
 from mqlab.scenarios.drawing.loads import wanted
 from mqlab.scenarios.drawing.parts import Part, World
 from mqlab.scenarios.drawing.polls import poll_all
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
     from mqlab.lab import Lab
     from mqlab.scenarios.drawing.administrator import Administrator
+    from mqlab.sim.task import Task
 
+Work = Callable[[], Coroutine[Any, Any, None]]
 Members = Mapping[str, Sequence[Any]]
 """The consumers of each group."""
 DEFAULTS: dict[str, Any] = {
@@ -51,6 +53,8 @@ class Acts:
         self._lab = lab
         self._parts = {part.name: part for part in world if part.kind not in (*ACTS, "group")}
         self._members = members
+        self._beginning: dict[str, Task] = {}
+        """The consumers that stop and start again, or have done so last."""
         acts = [part for part in world if part.kind in ACTS]
         self._administrator = _administrator(lab) if any(act.kind in ASKED for act in acts) else None
         for act in acts:
@@ -67,9 +71,10 @@ class Acts:
         """Ask a broker or a name server, of the first topic and of all groups."""
         topics = [part.name for part in self._parts.values() if part.kind == "topic"]
         groups = [name for name, part in self._parts.items() if "members" in OWN[part.kind]]
-        questions = {**OF_BROKERS, **OF_NAME_SERVERS}
-        about = act.says.get("about", "topics" if act.kind == "ask" else "routes")
-        self.administrator.ask_about(act.name, questions[str(about)], (topics or [TOPICS[0]])[0], groups)
+        questions = OF_BROKERS if act.kind == "ask" else OF_NAME_SERVERS
+        about = str(act.says.get("about", EVERYTHING))
+        asked = list(questions.values()) if about == EVERYTHING else [questions[about]]
+        self.administrator.ask_about(act.name, asked, (topics or [TOPICS[0]])[0], groups)
 
     def pause(self, act: Part) -> None:
         """Let the members of a group that polls pull none of the queues that they have, for a while."""
@@ -138,15 +143,21 @@ class Acts:
     def restart_members(self, act: Part) -> None:
         """Stop the members of a group in good order, and start them a while later with other settings."""
         for consumer in self._running(act.name):
-            consumer.node.spawn(_begin_anew(consumer, act.settings(), _said(act, "down_ms")), "begin anew")
+            self._begin_anew(act, consumer)
 
     def restart_pollers(self, act: Part) -> None:
         """The same for a group that polls, whose members then poll again."""
         says = {**DEFAULTS_OF_POLLING, **self._parts[act.name].says}
         for consumer in self._running(act.name):
-            again = partial(poll_all, consumer, says)
-            down_ms = _said(act, "down_ms")
-            consumer.node.spawn(_begin_anew(consumer, act.settings(), down_ms, again), "begin anew")
+            self._begin_anew(act, consumer, partial(poll_all, consumer, says))
+
+    def _begin_anew(self, act: Part, consumer: Any, work: Work | None = None) -> None:
+        """Stop and start a consumer, unless one of an act before is at it: its process may be frozen."""
+        key = f"{act.name} at {consumer.node.name}"
+        before = self._beginning.get(key)
+        if before is None or before.done:
+            anew = _begin_anew(consumer, act.settings(), _said(act, "down_ms"), work)
+            self._beginning[key] = consumer.node.spawn(anew, "begin anew")
 
     def delete_group(self, act: Part) -> None:
         """Let the brokers forget a group; they make it again when its members give a sign of life."""
@@ -156,6 +167,12 @@ class Acts:
     def delete_topic(self, act: Part) -> None:
         """Delete a topic at all brokers and name servers; who sends to it makes it anew, with offsets from 0 on."""
         self.administrator.ask(RequestCode.DELETE_TOPIC_IN_BROKER, h.DeleteTopicRequestHeader(act.name))
+        self.administrator.ask_name_servers(
+            RequestCode.DELETE_TOPIC_IN_NAMESRV, h.DeleteTopicFromNamesrvRequestHeader(act.name)
+        )
+
+    def forget_topic(self, act: Part) -> None:
+        """Delete a topic at the name servers alone; they know it again with the next report of a broker that has it."""
         self.administrator.ask_name_servers(
             RequestCode.DELETE_TOPIC_IN_NAMESRV, h.DeleteTopicFromNamesrvRequestHeader(act.name)
         )
@@ -184,7 +201,7 @@ async def _begin_anew(
     consumer: DefaultMQPushConsumer | DefaultLitePullConsumer,
     settings: Mapping[str, Any],
     down_ms: int,
-    work: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    work: Work | None = None,
 ) -> None:
     """What a program does that reads its settings again; one that cannot start so is left alone."""
     with suppress(*FAILURES):
@@ -226,7 +243,7 @@ def _said(act: Part, key: str) -> Any:
     return act.says.get(key, DEFAULTS[key])
 
 
-ASKED = ("ask", "ask-name-server", "reset", "set", "delete-group", "delete-topic")
+ASKED = ("ask", "ask-name-server", "reset", "set", "delete-group", "delete-topic", "forget-topic")
 """The acts for which brokers are asked."""
 DONE: dict[str, Callable[[Acts, Part], None]] = {
     "ask": Acts.ask, "ask-name-server": Acts.ask, "pause": Acts.pause, "adjust": Acts.adjust,
@@ -236,5 +253,5 @@ DONE: dict[str, Callable[[Acts, Part], None]] = {
     "restart-server": Acts.restart_server, "restart-broker": Acts.restart_broker, "restart-slave": Acts.restart_broker,
     "restart-members": Acts.restart_members,
     "delete-group": Acts.delete_group, "scale": Acts.make_topic,
-    "delete-topic": Acts.delete_topic, "create-topic": Acts.make_topic,
+    "delete-topic": Acts.delete_topic, "forget-topic": Acts.forget_topic, "create-topic": Acts.make_topic,
 }  # fmt: skip

@@ -44,8 +44,8 @@ class Administrator:
             request = RemotingCommand.request(code, header, None)
             self._remoting.node.spawn(self._ask(name_server.address, request), "ask")
 
-    def ask_about(self, name: str, ask: Ask, topic: str, groups: Sequence[str]) -> None:
-        """Ask a broker or a name server, if it is up, all questions about one thing, one after the other."""
+    def ask_about(self, name: str, questions: Sequence[Ask], topic: str, groups: Sequence[str]) -> None:
+        """Ask a broker or a name server, if it is up, all questions about one thing after the other."""
         process = self._lab.processes[name]
         if isinstance(process, BrokerProcess) and process.is_up():
             address, broker = process.running().broker_addr, str(process.settings["broker_name"])
@@ -54,7 +54,7 @@ class Administrator:
         else:
             return
         asked = Asked(partial(self._answer, address), broker, address, topic, tuple(groups), self.now_ms())
-        self._remoting.node.spawn(ask(asked), "ask about")
+        self._remoting.node.spawn(_ask_all(questions, asked), "ask about")
 
     async def _answer(
         self, address: str, code: int, header: Any, body: bytes | None = None
@@ -66,3 +66,8 @@ class Administrator:
     async def _ask(self, address: str, request: RemotingCommand) -> None:
         with suppress(RemotingException):
             await self._remoting.invoke_sync(address, request, TIMEOUT_MS)
+
+
+async def _ask_all(questions: Sequence[Ask], asked: Asked) -> None:
+    for ask in questions:
+        await ask(asked)

@@ -21,6 +21,7 @@ from mqlab.scenarios.drawing.loads import (
 from mqlab.scenarios.drawing.parts import Part, World
 from mqlab.scenarios.drawing.polls import poll_all, pull_all, pull_in_turns, take_a_share, topics_of
 from mqlab.scenarios.drawing.replies import ask_all, replier
+from mqlab.scenarios.drawing.shares import sharing
 from mqlab.scenarios.drawing.ways import NUMBERS_APART, send_all, send_in_transactions
 from mqlab.scenarios.numbered import come_and_go
 from mqlab.scenarios.replication import TABLES_MS
@@ -36,7 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "topic": "Orders", "tags": "*", "members": 1, "moves": False, "refuse_one_in": 0, "slow_ms": 20,
     "queues": 4, "messages": 20, "every_ms": 200, "size": 100, "delay_level": 0, "next_delay_ms": 200,
     "debit_ms": 10, "immune_s": 0, "batch": 8, "pause_ms": 500, "wants": ALL, "timer_ms": 0,
-    "memory_bytes": 0, "known": False,
+    "memory_bytes": 0, "known": False, "at_once": False,
 }  # fmt: skip
 """What a line means that does not say it; of what is not here the first value that is drawn."""
 JOINS_MS, STAYS_MS = (500, 8_000), (2_000, 15_000)
@@ -132,7 +133,7 @@ async def _start_bank(lab: Lab, part: Part, first: int) -> list[Any]:
 async def _start_pushed(lab: Lab, part: Part, first: int) -> list[Any]:
     members: list[Any] = []
     says, model = _said(part), MessageModel.BROADCASTING if part.kind == "broadcasting" else MessageModel.CLUSTERING
-    settings = {"message_model": model, "client_rebalance": part.kind != "pop", **_settings(part)}
+    settings = {"message_model": model, "client_rebalance": part.kind != "pop", **sharing(says), **_settings(part)}
     if part.kind == "pop":
         lab.set_message_request_mode(says["topic"], part.name, "POP")
     for place, node in enumerate(_nodes(part)):
@@ -169,7 +170,7 @@ async def _start_lite(lab: Lab, part: Part, first: int) -> list[Any]:
     members: list[Any] = []
     says = _said(part)
     for place, node in enumerate(_nodes(part)):
-        consumer = lab.lite_pull_consumer(part.name, node=node, **_settings(part))
+        consumer = lab.lite_pull_consumer(part.name, node=node, **sharing(says), **_settings(part))
         members.append(consumer)
         if says["way"] == "assign":
             await consumer.start()
@@ -207,7 +208,7 @@ async def _start_pull(lab: Lab, part: Part, first: int) -> list[Any]:
     says = _said(part)
     members: list[Any] = []
     for place, node in enumerate(_nodes(part)):
-        consumer = lab.pull_consumer(part.name, node=node, **part.settings())
+        consumer = lab.pull_consumer(part.name, node=node, **sharing(says), **part.settings())
         members.append(consumer)
         for topic in topics_of(consumer, says):
             consumer.register_message_queue_listener(topic, _hear_of_queues if place else None)

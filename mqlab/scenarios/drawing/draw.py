@@ -52,7 +52,9 @@ COLD_ONE_IN = 8
 """In so many seeds one brokers control who reads old data."""
 COLD = ("access_message_in_memory_hot_ratio", "cg_cold_read_threshold", "cold_ctr_strategy_enable")
 LITTLE_MEMORY_BYTES = 20_000
-SLAVES_ONE_IN = 5
+SMALL_FILES_ONE_IN, SYNC_FLUSH_ONE_IN = 3, 4
+"""In so many seeds one all brokers have small files, and so many flush before they answer."""
+SLAVES_ONE_IN = 4
 """In so many seeds one has slaves."""
 SETTING_ONE_IN = (0, 10, 10, 3)
 """How many of the settings a seed uses: none, few, few, many."""
@@ -79,7 +81,7 @@ class _Drawing:
         slaves = self._slaves(brokers)
         cold = self._choose("cold data", COLD_ONE_IN) == 0
         memory = {"memory_bytes": self._own("broker", "machines", "memory_bytes")} if slaves or cold else {}
-        masters = [self._part("broker", name, **memory) for name in brokers]
+        masters = [_saying(self._part("broker", name, **memory), **self._of_all_disks()) for name in brokers]
         masters = [self._reading_cold_data(part) for part in masters] if cold else masters
         parts += [self._copied(part) for part in masters] if slaves else [_alone(part) for part in masters]
         parts += slaves
@@ -109,6 +111,15 @@ class _Drawing:
             names = [f"bank-{n + 1}" for n in range(self._one("banks", (1, 1, 2)))]
             parts += [self._client("transactions", name, topics) for name in names]
         return (*parts, *readers, *self._acts((*parts, *readers)))
+
+    def _of_all_disks(self) -> dict[str, Value]:
+        """How the brokers of a world keep their files, where it is not as each of them says."""
+        says: dict[str, Value] = {}
+        if self._choose("small files", SMALL_FILES_ONE_IN) == 0:
+            says["mapped_file_size_commit_log"] = self._value("size of files", BROKER["mapped_file_size_commit_log"])
+        if self._choose("flushes first", SYNC_FLUSH_ONE_IN) == 0:
+            says["flush_disk_type"] = "SYNC_FLUSH"
+        return says
 
     def _copied(self, broker: Part) -> Part:
         """A broker of a world with slaves, which mostly has some of the settings that only such a one minds."""
@@ -154,13 +165,13 @@ class _Drawing:
         ]
 
     def _acts(self, parts: World) -> list[Part]:
-        """Up to five acts, in order of time, of the kinds that this seed uses; most seeds have none or one."""
+        """Up to six acts, in order of time, of the kinds that this seed uses."""
         fit = {kind: [part.name for part in parts if part.kind in DONE_TO[kind]] for kind in DONE_TO}
         fit["delete-topic"] = [name for name in fit["delete-topic"] if not is_read(parts, name)]
         kinds = [kind for kind in ACTS if self._choose(f"act {kind}", 2) and fit.get(kind, [MADE])]
         acts: list[Part] = []
         begin_ms = FIRST_ACT_MS + (TABLES_MS if any(part.says.get("known") for part in parts) else 0)
-        for number in range(self._one("acts", (0, 0, 1, 2, 5)) if kinds else 0):
+        for number in range(self._one("acts", (0, 1, 2, 3, 6)) if kinds else 0):
             kind = self._one(f"act {number}", kinds)
             at_ms = begin_ms + self._choose(f"act {number} at", ACTS_MS)
             own = {key: self._value(f"act {number} {key}", legal) for key, legal in OWN[kind].items()}
@@ -176,11 +187,15 @@ class _Drawing:
         return {key: self._value(f"{point} {key}", SETTINGS[kind][key]) for key in dict.fromkeys(keys)}
 
     def _readers(self, topics: Sequence[str], special: Sequence[str], proxied: bool) -> list[Part]:
-        """The groups; those of 5.x read the topics that are made for some kind of message twice as often as others."""
+        """The groups, of which one is of 5.x where there are proxies; those read the topics that are made for some kind of
+        message twice as often as others.
+        """
         kinds = [kind for kind in GROUPS if self._choose(f"kind {kind}", 2)] or ["push"]
         if not proxied:
             kinds = [kind for kind in kinds if kind not in THROUGH_PROXIES] or ["push"]
         wanted = [self._one(f"reader {n}", kinds) for n in range(self._one("readers", (1, 2, 2, 3)))]
+        if proxied and not any(kind in THROUGH_PROXIES for kind in wanted):
+            wanted[0] = self._one("reader of 5.x", [kind for kind in GROUPS if kind in THROUGH_PROXIES])
         names = [f"{GROUPS[kind]}-{wanted[:place].count(kind) + 1}" for place, kind in enumerate(wanted)]
         return [
             self._client(kind, name, [*topics, *special] if kind in THROUGH_PROXIES else topics)

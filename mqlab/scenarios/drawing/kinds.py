@@ -12,17 +12,23 @@ ORDINARY = "NORMAL"
 SPECIAL_TOPICS = {"TRANSACTION": "Transfers", "FIFO": "Steps", "DELAY": "Reminders"}
 """Topics that are there only for who sends such messages through proxies, which refuse all others."""
 ALL = "all"
+EVERYTHING = "everything"
 CONDITIONS = {
     "few": "place < 8",
     "some": "place BETWEEN 3 AND 14 OR kind = 'gift'",
     "gifts": "kind IN ('gift', 'toy') AND NOT (place = 4)",
     "ordinary": "kind IS NULL",
+    "ends": "place NOT BETWEEN 6 AND 12",
+    "late": "NOT (place < 10 OR kind = 'toy')",
+    "named": "kind IS NOT NULL AND kind NOT IN ('gift') AND place > -1",
+    "edges": "place <= 2 OR place >= 18 OR place <> 9 AND kind = 'gift'",
 }
 """What a group may want of a topic by a condition (SQL92). Each message of a `producer` line has its `place` in the
 load, one in four is a `gift` and one in four a `toy`.
 """
 READING: dict[str, Legal] = {
-    "topic": Name(TOPICS), "tags": Name(("*", "paid", "paid||late")), "wants": words(ALL, ALL, ALL, *CONDITIONS),
+    "topic": Name(TOPICS), "tags": Name(("*", "paid", "paid||late")),
+    "wants": words(*(ALL for _ in CONDITIONS), *CONDITIONS),
 }  # fmt: skip
 """What every group says: the topic that it reads, and which tags of it, or what it wants by a condition."""
 LISTENING: dict[str, Legal] = {
@@ -38,6 +44,8 @@ FAILING = ("later", "later", "later", "soon", "raises", "none", "partly")
 """What a listener does that wants a message again: it says so, or when, fails, returns nothing, or says how many of a
 batch went well."""
 POLLING: dict[str, Legal] = {**READING, "members": number(1, 16, 1, 2), "moves": SWITCH}
+SHARED: dict[str, Legal] = {"shares": words("AVG", "AVG", "AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "MACHINE_ROOM_NEARBY")}
+"""How the members of a group share its queues, by the names of RocketMQ's strategies."""
 
 OWN: dict[str, dict[str, Legal]] = {
     "name-server": {},
@@ -65,9 +73,9 @@ OWN: dict[str, dict[str, Legal]] = {
         "size": number(30, 4 * 1024 * 1024, 30, 100), "timeout_ms": number(1, 3_600_000, 500, 3_000, 10_000),
         "to": words("any", "any", "queue", "selector"),
     },
-    "push": {**LISTENING, "fails": words(*FAILING, "by-hand")},
+    "push": {**LISTENING, **SHARED, "fails": words(*FAILING, "by-hand")},
     "replier": {key: legal for key, legal in LISTENING.items() if key not in ("tags", "wants")},
-    "orderly": {**LISTENING, "fails": words("later", "raises"), "commits": words("auto", "auto", "by-hand")},
+    "orderly": {**LISTENING, **SHARED, "fails": words("later", "raises"), "commits": words("auto", "auto", "by-hand")},
     "broadcasting": {**LISTENING, "fails": words(*FAILING)},
     "pop": {**LISTENING, "fails": words(*FAILING)},
     "transactions": {
@@ -77,13 +85,14 @@ OWN: dict[str, dict[str, Legal]] = {
         "size": number(30, 4 * 1024 * 1024, 30, 100),
         "debit_ms": number(0, 60_000, 10, 150, 3_000),
         "immune_s": number(0, 3_600, 0, 0, 18),
+        "at_once": SWITCH,
     },
     "lite": {
-        **POLLING, "way": words("subscribe", "subscribe", "assign"),
+        **POLLING, **SHARED, "way": words("subscribe", "subscribe", "assign"),
         "commits": words("auto", "auto", "all", "queues", "offsets", "written"),
     },
     "pull": {
-        **POLLING, "way": words("at-once", "held", "at-once-async", "held-async"),
+        **POLLING, **SHARED, "way": words("at-once", "held", "at-once-async", "held-async"),
         "refuse_one_in": number(0, 1_000, 0, 0, 5), "batch": number(1, 32, 1, 4, 32),
         "pause_ms": number(1, 3_600_000, 500, 2_000),
     },
@@ -107,6 +116,7 @@ OWN: dict[str, dict[str, Legal]] = {
         "every_ms": number(0, 3_600_000, 200, 1_000),
         "size": number(30, 4 * 1024 * 1024, 30, 100),
         "debit_ms": number(0, 60_000, 10, 150, 3_000),
+        "at_once": SWITCH,
     },
     "push5": {
         **POLLING, "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
@@ -116,8 +126,8 @@ OWN: dict[str, dict[str, Legal]] = {
         **POLLING, "batch": number(1, 32, 1, 8), "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
         "change_one_in": number(0, 1_000, 0, 3),
     },
-    "ask": {"about": words("topics", "groups", "offsets", "settings", "clients", "messages", "pops")},
-    "ask-name-server": {"about": words("routes", "keys", "writing")},
+    "ask": {"about": words("topics", "groups", "offsets", "settings", "clients", "messages", "pops", *([EVERYTHING] * 7))},
+    "ask-name-server": {"about": words("routes", "keys", "writing", *([EVERYTHING] * 3))},
     "suspend": {"for_ms": number(1, 3_600_000, 500, 4_000, 20_000)},
     "pause": {"for_ms": number(1, 3_600_000, 500, 4_000)},
     "seek": {"to": words("begin", "middle", "end", "time")},
@@ -135,6 +145,7 @@ OWN: dict[str, dict[str, Legal]] = {
     "delete-group": {"clean_offset": SWITCH},
     "scale": {"queues": number(1, 64, 1, 5, 8)},
     "delete-topic": {},
+    "forget-topic": {},
     "create-topic": {"queues": number(1, 64, 1, 4)},
 }  # fmt: skip
 """What a line says about a part itself, beside RocketMQ's settings."""
@@ -180,6 +191,7 @@ SETTINGS: dict[str, dict[str, Legal]] = {
     "delete-group": {},
     "scale": {},
     "delete-topic": {},
+    "forget-topic": {},
     "create-topic": {},
 }
 """What a line may set of RocketMQ's own settings."""
@@ -188,14 +200,14 @@ KINDS = tuple(OWN)
 ACTS = (
     "ask", "ask-name-server", "suspend", "pause", "seek", "reset", "subscribe", "unsubscribe", "set", "restart-broker",
     "restart-slave", "restart-server", "restart-members", "restart-pollers", "restart-poppers", "adjust",
-    "delete-group", "scale", "delete-topic", "create-topic",
+    "delete-group", "scale", "delete-topic", "forget-topic", "create-topic",
 )  # fmt: skip
 """What people do while the world plays: an administrator asks a broker or a name server about something, a group of
 listeners stands still for a while, one that polls rests, or goes on elsewhere, a group is set to what was stored
 `back_ms` ago (0: to the end), a group reads a topic too or no more, a broker is set to something else while it runs, a
 broker, a slave or the members of a group stop in good order and start again with other settings, so do a name server
 and a proxy without, listeners are given other limits, a group is forgotten, with how far it came or without, a topic
-gets as many queues, one that nobody reads is deleted, a topic is made."""
+gets as many queues, one that nobody reads is deleted, the name servers forget one that brokers have, a topic is made."""
 DONE_TO: dict[str, tuple[str, ...]] = {
     "delete-group": (
         "push", "replier", "orderly", "broadcasting", "lite", "pull", "schedule", "pop", "push5", "simple5",
@@ -208,7 +220,7 @@ DONE_TO: dict[str, tuple[str, ...]] = {
     "subscribe": ("push", "replier", "orderly", "broadcasting", "lite"),
     "unsubscribe": ("push", "replier", "orderly", "broadcasting", "lite"),
     "suspend": ("push", "replier", "orderly", "broadcasting"),
-    "pause": ("lite",), "seek": ("lite",), "scale": ("topic",), "delete-topic": ("topic",),
+    "pause": ("lite",), "seek": ("lite",), "scale": ("topic",), "delete-topic": ("topic",), "forget-topic": ("topic",),
     "reset": ("push", "replier", "orderly", "lite", "pull", "schedule", "pop"),
 }  # fmt: skip
 """The kinds of parts that an act can be done to, by the name of its line."""

@@ -10,6 +10,7 @@ FOR_GOOD = (
     "nothing (sendHeartbeatToAllBrokerWithLockV2), later ones leave subscriptions out, and every pull is refused"
 )
 A_CONSTANT = "it is a price of this machine, a log, or a bound that no world of some dozen messages reaches"
+IN_A_WORD = "a line says it in a word of its own: shares"
 NOT_JUDGED = "rules measure by RocketMQ's value of it, and another one needs rules that ask for it"
 NOT_HERE = "nothing of it can be seen here, or nobody listens where it sends a client"
 
@@ -31,7 +32,7 @@ OF_BROKERS: dict[str, tuple[str, ...]] = {
         "lite_pull_message_enable", "enable_slave_acting_master", "allow_recall_when_broker_not_writeable",
         "reject_transaction_message", "transaction_metric_flush_interval",
         "wait_time_mills_in_transaction_queue", "timer_wheel_enable", "mapped_file_size_timer_log",
-        "timer_precision_ms", "timer_roll_window_slot", "timer_flush_interval_ms", "timer_put_message_thread_num",
+        "timer_precision_ms", "timer_flush_interval_ms", "timer_put_message_thread_num",
         "timer_max_delay_sec", "timer_congest_num_each_slot", "timer_stop_enqueue", "timer_stop_dequeue",
         "timer_skip_unknown_error", "timer_enable_retry_until_success", "filter_support_retry",
         "expect_consumer_num_use_filter", "max_error_rate_of_bloom_filter", "filter_data_clean_time_span",
@@ -42,7 +43,7 @@ OF_BROKERS: dict[str, tuple[str, ...]] = {
     ANOTHER_WORLD: (
         "broker_permission", "auto_create_topic_enable", "auto_create_subscription_group", "cluster_topic_enable",
         "broker_topic_enable", "reject_pull_consumer_enable", "start_accept_send_request_time_stamp",
-        "max_message_size", "message_index_enable", "message_delay_level", "delete_when", "file_reserved_time",
+        "max_message_size", "message_index_enable", "message_delay_level",
         "delete_file_batch_max", "clean_file_forcibly_enable", "disk_max_used_space_ratio",
         "disk_space_clean_forcibly_ratio", "disk_space_warning_level_ratio",
     ),
@@ -70,9 +71,10 @@ OF_CLIENTS: dict[str, tuple[str, ...]] = {
         "client_rebalance", "pop_invisible_time", "pop_batch_nums", "pop_threshold_for_queue",
     ),
     ANOTHER_WORLD: (
-        "message_model", "consume_timestamp", "allocate_message_queue_strategy", "consume_timeout", "compress_type",
+        "message_model", "consume_timestamp", "consume_timeout", "compress_type",
         "max_message_size", "enable_rebalance", "max_reconsume_times",
     ),
+    IN_A_WORD: ("allocate_message_queue_strategy",),
     A_CONSTANT: (
         "client_channel_max_idle_time_seconds", "poll_timeout_millis", "consumer_timeout_millis_when_suspend",
         "broker_suspend_max_time_millis", "consumer_pull_timeout_millis",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mqlab.sim import Node
 
 QUICK_MS, SLOW_ONE_IN = 20, 20
+OFTEN_SLOW_ONE_IN, OFTEN_SLOW_MS = 4, range(500, 3_001)
+"""A listener that may take so long does so for one message in four; one that may take more, or less, rarely does."""
 INVISIBLE_MS = 15_000
 LEAST_INVISIBLE_MS = 10_000
 """Less a proxy refuses."""
@@ -135,16 +137,23 @@ async def _send_in_transactions(producer: Producer, debits: Debits, first: int, 
     from mqlab.client.v5 import ClientException, TransactionResolution
 
     draw = producer.node.choose
-    for number in range(first, first + says["messages"]):
+
+    async def transfer(message: Message) -> None:
         with suppress(ClientException):
             transaction = producer.begin_transaction()
-            message = _message(producer, number, says)
             await producer.send(message, transaction)
             await producer.node.sleep(says["debit_ms"])
             is_empty, is_silent = draw("account is empty", ONE_IN) == 0, draw("never says how it ended", ONE_IN) == 0
             debits[message.keys[0]] = TransactionResolution.ROLLBACK if is_empty else TransactionResolution.COMMIT
             if not is_silent:
                 await (transaction.rollback() if is_empty else transaction.commit())
+
+    for number in range(first, first + says["messages"]):
+        transferring = transfer(_message(producer, number, says))
+        if says["at_once"]:
+            producer.node.spawn(transferring, "transfer")
+        else:
+            await transferring
         await pause(producer.node, says["every_ms"])
 
 
@@ -167,7 +176,8 @@ def _listener(node: Node, says: dict[str, Any]) -> Any:
     from mqlab.client.v5 import ConsumeResult
 
     async def listen(message: MessageView) -> ConsumeResult:
-        slow = node.choose("kind of reader", SLOW_ONE_IN) == 0
+        one_in = OFTEN_SLOW_ONE_IN if says["slow_ms"] in OFTEN_SLOW_MS else SLOW_ONE_IN
+        slow = node.choose("kind of reader", one_in) == 0
         await node.sleep(node.choose("reading time", (says["slow_ms"] if slow else QUICK_MS) + 1))
         return ConsumeResult.FAILURE if refuses(node, says) else ConsumeResult.SUCCESS
 

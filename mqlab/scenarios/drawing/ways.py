@@ -82,15 +82,24 @@ def _callback(number: int) -> Any:
 
 
 async def send_in_transactions(bank: TransactionMQProducer, first: int, says: dict[str, Any]) -> None:
-    """Send the numbered messages of a `transactions` line, each with its local part."""
+    """Send the numbered messages of a `transactions` line, each with its local part: the next one when that is over, or
+    with `at_once` before.
+    """
     for number in range(first, first + says["messages"]):
         message = numbered_message(says["topic"], number, says["size"])
         if says["immune_s"]:
             message.properties[MessageConst.CHECK_IMMUNITY_TIME_IN_SECONDS] = str(says["immune_s"])
-        # An application that goes on when the half message cannot be sent.
-        with suppress(*FAILURES):
-            await bank.send_message_in_transaction(message, None)
+        if says["at_once"]:
+            bank.node.spawn(_transfer(bank, message), "transfer")
+        else:
+            await _transfer(bank, message)
         await pause(bank.node, says["every_ms"])
+
+
+async def _transfer(bank: TransactionMQProducer, message: Message) -> None:
+    """Send one message with its local part; the application goes on when the half message cannot be sent."""
+    with suppress(*FAILURES):
+        await bank.send_message_in_transaction(message, None)
 
 
 async def to_a_queue(producer: DefaultMQProducer, topic: str) -> MessageQueue:

@@ -12,7 +12,7 @@ from mqlab.sim.disk import Disk, DiskFull, File
 _FRAME = struct.Struct(">II")
 _ENTRY = struct.Struct(">BHI")
 _PUT, _DELETE = 1, 0
-COMPACT_BYTES = 256 * 1024
+COMPACT_BYTES = 32 * 1024
 """A log that is longer than this, and than twice what it keeps, is written anew."""
 
 
