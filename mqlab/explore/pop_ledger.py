@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from mqlab.explore.places import Place
 from mqlab.protocol.pop_check_point import POP_ORDER_REVIVE_QUEUE
+from mqlab.protocol.topics import REVIVE_TOPIC_PREFIX
 from mqlab.trace.bus import Row
 from mqlab.trace.record import FIRST_FIELD, KIND, NODE, TS_US
 
@@ -97,6 +99,8 @@ class PopLedger:
         """Those of which a reviver has read acknowledgements without having read them."""
         self.acks_read: dict[tuple[str, int, int], Point] = {}
         """(broker, revive queue, offset) of the acknowledgements that its reviver has read, and their check point."""
+        self.behind_revivers: dict[Place, None] = {}
+        """What was stored in a revive queue where its reviver had been already, as the queue had got shorter."""
         self.reads_from: dict[tuple[str, int], int] = {}
         """(broker, revive queue) -> the offset at which its reviver last began to read."""
         self._offsets: dict[Point, list[int]] = {}
@@ -132,6 +136,7 @@ class PopLedger:
             "ReviveCheckPointRead": self._check_point_read,
             "ReviveAckRead": self._ack_read,
             "ReviveScanBegun": self._scan_begun,
+            "MessageStored": self._stored,
             "MessageRevived": self._revived,
             "MessageNotRevived": self._not_revived,
             "CheckPointSettled": self._settled,
@@ -290,6 +295,14 @@ class PopLedger:
     def _scan_begun(self, row: Row) -> None:
         revive_qid, from_offset = row[FIRST_FIELD:]
         self.reads_from[row[NODE], revive_qid] = from_offset
+        read = [p for p in self.behind_revivers if p[::2] == (row[NODE], revive_qid) and p.queue_offset >= from_offset]
+        for place in read:
+            del self.behind_revivers[place]
+
+    def _stored(self, row: Row) -> None:
+        topic, queue_id, queue_offset, *_ = row[FIRST_FIELD:]
+        if topic.startswith(REVIVE_TOPIC_PREFIX) and queue_offset < self.reads_from.get((row[NODE], queue_id), 0):
+            self.behind_revivers[Place(row[NODE], topic, queue_id, queue_offset)] = None
 
     def _revived(self, row: Row) -> None:
         group, topic, queue_id, queue_offset, _, pop_time, _, retry_topic, _, _ = row[FIRST_FIELD:]
@@ -306,7 +319,9 @@ class PopLedger:
 
     def _node_started(self, row: Row) -> None:
         """A new process reads everything again that its reviver has not got past."""
-        self.acks_read = {at: point for at, point in self.acks_read.items() if at[0] != row[FIRST_FIELD]}
+        node = row[FIRST_FIELD]
+        self.acks_read = {at: point for at, point in self.acks_read.items() if at[0] != node}
+        self.reads_from = {at: offset for at, offset in self.reads_from.items() if at[0] != node}
 
 
 def _numbers(text: str) -> list[int]:

@@ -173,7 +173,7 @@ class ResetsAreFollowed(Rule):
         """Queue -> the offset of a reset that its group was not told of yet."""
         self._answered: dict[QueueKey, int] = {}
         """The same of which the answer to a pull tells. One held for a client that has ended meanwhile tells nobody, nor
-        does one held since before the queue was given up.
+        one held since before the queue was given up.
         """
         self._pulls_us: dict[tuple[str, str, int], int] = {}
         """(broker, address of a consumer, number of its request) -> when its pull came."""

@@ -147,15 +147,14 @@ class PopRule(Rule):
 
     def is_never_read(self, place: Place) -> bool:
         """Was this stored in the revive queue at an offset that its reviver had passed before a loss of power?"""
-        reads_from = self.case.pops.reads_from.get((place.broker, place.queue_id), 0)
-        return place in self.case.ledger.stores.used_twice and place.queue_offset < reads_from
+        return place in self.case.pops.behind_revivers
 
-    def never_read(self, behind: list[Place]) -> dict[Point, None]:
-        """The check points among what lies behind a reviver's offset that it never reads."""
+    def never_read(self) -> dict[Point, None]:
+        """The check points that revivers never read."""
         contents = self.case.contents.found
         points: dict[Point, None] = {}
-        for place in behind:
-            if place in contents and contents[place].tags == CK_TAG and self.is_never_read(place):
+        for place in self.case.pops.behind_revivers:
+            if place in contents and contents[place].tags == CK_TAG:
                 made = PopCheckPoint.decode(contents[place].body)
                 queue = Queue(place.broker, made.group or "", made.topic or "", made.queue_id)
                 points[Point(queue, made.start_offset, made.pop_time)] = None
@@ -307,7 +306,6 @@ class NothingUnackedIsLost(PopRule):
         for broker_process in self.case.lab.masters:
             for at, behind in self.revive_queues(broker_process):
                 reason = self.stands(broker_process, behind)
-                self._never_read.update(self.never_read(behind))
                 if reason:
                     self._stands[at.broker, at.queue_id] = reason
         for found in self.case.contents.found.values():
@@ -316,6 +314,7 @@ class NothingUnackedIsLost(PopRule):
                 and found.queue_offset > found.place.queue_offset
             ):
                 self._now_at[(*found.place[:3], found.unique_key)] = found.place.queue_offset
+        self._never_read = self.never_read()
         wanting = {group: reader_5_of(group, each) for group, each in subscriptions_5_of(self.case.lab).items()}
         self._wanting = {**wanting, **self.case.readers}
         by_topic: dict[tuple[str, str], list[tuple[Place, Kept]]] = {}
@@ -369,7 +368,8 @@ class NothingUnackedIsLost(PopRule):
         begins_later = reader is None or not reader.from_first_offset
         if not times and begins_later and place.queue_offset < self.case.pops.began.get(queue, 0):
             return True
-        if not times and not is_read(self.case.broker(place.broker), place.topic, place.queue_id):
+        comes_from_there = not times or times[-1].in_order
+        if comes_from_there and not is_read(self.case.broker(place.broker), place.topic, place.queue_id):
             return True
         if place.queue_offset >= self.case.ledger.consumption.moved_to(queue.group, place):
             return False

@@ -135,10 +135,13 @@ class SafeIsCopied(_CopyRule):
 class ReportsAreTrue(_CopyRule):
     """A slave reports no more of the log than it has."""
 
-    kinds = ("ReplicaDataAppended", "ReplicaAcked")
+    kinds = ("ReplicaDataAppended", "CommitLogFileCreated", "ReplicaAcked")
 
     def _judge(self, record: Record) -> None:
-        """Compare a report with what the slave was seen to append."""
+        """Compare a report with what the slave was seen to append, or with where its first file begins."""
+        if record.kind == "CommitLogFileCreated":
+            self._ends[record.node] = max(record.commit_log_offset, self._ends.get(record.node, 0))
+            return
         self.judged += 1
         slave = self.case.lab.world.network.node_at(record.remote)
         has = self._ends.get(slave.name, 0) if slave is not None else 0
@@ -152,7 +155,10 @@ class SlavesFollow(Rule):
     What is read in broadcasting each broker notes by itself, also a slave that is read from (BroadcastOffsetManager).
     """
 
-    kinds = ("TopicCreated", "SubscriptionGroupCreated", "OffsetCommitted", "BrokerStarted", "BrokerRegistered")
+    kinds = (
+        "TopicCreated", "SubscriptionGroupCreated", "SubscriptionGroupDeleted", "OffsetCommitted", "BrokerStarted",
+        "BrokerRegistered",
+    )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -174,6 +180,9 @@ class SlavesFollow(Rule):
             self._commits = {key: commits for key, commits in self._commits.items() if key[0] != record.node}
         elif record.kind == "BrokerRegistered":
             self._registered(record)
+        elif record.kind == "SubscriptionGroupDeleted":
+            gone = (record.node, record.group)
+            self._commits = {key: commits for key, commits in self._commits.items() if key[:2] != gone}
         elif record.kind == "TopicCreated":
             self._since_us[record.node, record.topic] = record.ts_us
         elif record.kind == "SubscriptionGroupCreated":

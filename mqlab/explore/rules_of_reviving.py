@@ -264,7 +264,8 @@ class DoneIsSettled(PopRule):
         if not handed.popped_us < done.ts_us < until_us - SETTLED_US:
             return
         # Handed out anew meanwhile, as after a crash, it may be that one which the listener is done with.
-        if any(handed.popped_us < each.popped_us < done.ts_us for each in self.case.pops.handed[queue, record.queue_offset]):
+        later = self.case.pops.handed[queue, record.queue_offset]
+        if any(handed.popped_us < each.popped_us < done.ts_us for each in later):
             return
         self.judged += 1
         if self.case.fault_times.none_between(until_us - SETTLED_US, record.ts_us):
@@ -322,7 +323,7 @@ class ReviversKeepUp(PopRule):
 
     def _judge(self, behind: list[Place], text: str) -> None:
         reasons: dict[str, None] = {}
-        never_read = self.never_read(behind)
+        never_read = self.never_read()
         for place in behind:
             reason = self._reason(place, never_read)
             if not reason:

@@ -188,7 +188,8 @@ class AcknowledgedIsReadable(Rule):
                 self._judge(row, places.get(msg_id, []), msg_id in ledger.stores.lost_keys, text)
         for place, row in ledger.sends.acknowledged_places.items():
             moved_to = ledger.stores.moved_up.get(place, place.queue_offset)
-            if place._replace(queue_offset=moved_to) not in found and place not in copies and place not in ledger.stores.forgotten:
+            is_there = place._replace(queue_offset=moved_to) in found or place in copies
+            if not is_there and place not in ledger.stores.forgotten:
                 is_lost = place in ledger.stores.lost or place in ledger.stores.used_twice
                 text = f"the message of a batch at {place} was acknowledged, and is not there"
                 self._judge(row, [place], is_lost, text)

@@ -141,7 +141,7 @@ class RetriesComeInTime(Rule):
         self._due: dict[tuple[str, str, str, int], list[int]] = {}
         """(broker, topic, unique key, level) -> when each copy is due, in ms of the broker's clock."""
         self._put_off: dict[tuple[str, str, int], int] = {}
-        """(broker, unique key, level) -> how long the last copy had waited to be stored: its time counts from then on."""
+        """(broker, unique key, level) -> how long the last copy waited to be stored: its time counts from then on."""
         self._parked_ms: dict[tuple[str, str, int], int] = {}
 
     def on_event(self, record: Record) -> None:

@@ -154,7 +154,7 @@ class HalfMessagesEnd(Rule):
 
     kinds = ("TransactionEnded", "HalfMessageGivenUp", "HalfMessageHidden")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        LOST_AGAIN: LOST_AGAIN_TEXT, GAP: GAP_TEXT, TORN: TORN_TEXT
+        LOST_AGAIN: LOST_AGAIN_TEXT, GAP: GAP_TEXT, TORN: TORN_TEXT, DELETED: DELETED_TEXT
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -184,6 +184,8 @@ class HalfMessagesEnd(Rule):
                 continue
             if key in stores.in_gaps or key in stores.in_passed_over:
                 self.excuse(GAP)
+            elif Place(record.node, RMQ_SYS_TRANS_HALF_TOPIC, 0, record.half_offset) in stores.deleted:
+                self.excuse(DELETED)
             elif key in stores.lost_keys and record.node in self.case.ledger.processes.power_lost_us:
                 self.excuse(LOST_AGAIN)
             elif self._newest_is_torn(record.node, key):

@@ -187,8 +187,8 @@ class _Drawing:
         return {key: self._value(f"{point} {key}", SETTINGS[kind][key]) for key in dict.fromkeys(keys)}
 
     def _readers(self, topics: Sequence[str], special: Sequence[str], proxied: bool) -> list[Part]:
-        """The groups, of which one is of 5.x where there are proxies; those read the topics that are made for some kind of
-        message twice as often as others.
+        """The groups, of which one is of 5.x where there are proxies; such a one reads the topics that are made for some
+        kind of message twice as often as others.
         """
         kinds = [kind for kind in GROUPS if self._choose(f"kind {kind}", 2)] or ["push"]
         if not proxied:

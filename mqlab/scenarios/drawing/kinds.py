@@ -13,6 +13,8 @@ SPECIAL_TOPICS = {"TRANSACTION": "Transfers", "FIFO": "Steps", "DELAY": "Reminde
 """Topics that are there only for who sends such messages through proxies, which refuse all others."""
 ALL = "all"
 EVERYTHING = "everything"
+ABOUT_BROKERS = ("topics", "groups", "offsets", "settings", "clients", "messages", "pops")
+ABOUT_NAME_SERVERS = ("routes", "keys", "writing")
 CONDITIONS = {
     "few": "place < 8",
     "some": "place BETWEEN 3 AND 14 OR kind = 'gift'",
@@ -44,7 +46,9 @@ FAILING = ("later", "later", "later", "soon", "raises", "none", "partly")
 """What a listener does that wants a message again: it says so, or when, fails, returns nothing, or says how many of a
 batch went well."""
 POLLING: dict[str, Legal] = {**READING, "members": number(1, 16, 1, 2), "moves": SWITCH}
-SHARED: dict[str, Legal] = {"shares": words("AVG", "AVG", "AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "MACHINE_ROOM_NEARBY")}
+SHARED: dict[str, Legal] = {
+    "shares": words("AVG", "AVG", "AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "MACHINE_ROOM_NEARBY"),
+}
 """How the members of a group share its queues, by the names of RocketMQ's strategies."""
 
 OWN: dict[str, dict[str, Legal]] = {
@@ -126,8 +130,8 @@ OWN: dict[str, dict[str, Legal]] = {
         **POLLING, "batch": number(1, 32, 1, 8), "refuse_one_in": number(0, 1_000, 0, 0, 5, 20),
         "change_one_in": number(0, 1_000, 0, 3),
     },
-    "ask": {"about": words("topics", "groups", "offsets", "settings", "clients", "messages", "pops", *([EVERYTHING] * 7))},
-    "ask-name-server": {"about": words("routes", "keys", "writing", *([EVERYTHING] * 3))},
+    "ask": {"about": words(*(EVERYTHING for _ in ABOUT_BROKERS), *ABOUT_BROKERS)},
+    "ask-name-server": {"about": words(*(EVERYTHING for _ in ABOUT_NAME_SERVERS), *ABOUT_NAME_SERVERS)},
     "suspend": {"for_ms": number(1, 3_600_000, 500, 4_000, 20_000)},
     "pause": {"for_ms": number(1, 3_600_000, 500, 4_000)},
     "seek": {"to": words("begin", "middle", "end", "time")},
@@ -207,7 +211,7 @@ listeners stands still for a while, one that polls rests, or goes on elsewhere, 
 `back_ms` ago (0: to the end), a group reads a topic too or no more, a broker is set to something else while it runs, a
 broker, a slave or the members of a group stop in good order and start again with other settings, so do a name server
 and a proxy without, listeners are given other limits, a group is forgotten, with how far it came or without, a topic
-gets as many queues, one that nobody reads is deleted, the name servers forget one that brokers have, a topic is made."""
+gets as many queues, one that nobody reads is deleted, name servers forget one that brokers have, a topic is made."""
 DONE_TO: dict[str, tuple[str, ...]] = {
     "delete-group": (
         "push", "replier", "orderly", "broadcasting", "lite", "pull", "schedule", "pop", "push5", "simple5",
