@@ -113,6 +113,8 @@ class PopLedger:
         """(broker, group) -> the topics that were popped for it."""
         self.began: dict[Queue, int] = {}
         """The offset at which a group that had none began to pop a queue."""
+        self.began_again: dict[Queue, int] = {}
+        """The same when it had begun before, and has none any more."""
         self.orders: dict[tuple[str, str], dict[bool, None]] = {}
         """(broker, group) -> whether it was popped for in order, and whether without."""
         self.deleted_groups: dict[tuple[str, str], None] = {}
@@ -172,7 +174,11 @@ class PopLedger:
     def _committed(self, row: Row) -> None:
         group, topic, queue_id, offset, origin = row[FIRST_FIELD:]
         if origin == "pop init":
-            self.began.setdefault(Queue(row[NODE], group, topic, queue_id), offset)
+            queue = Queue(row[NODE], group, topic, queue_id)
+            if queue in self.began:
+                self.began_again[queue] = offset
+            else:
+                self.began[queue] = offset
         if origin in ("reset", "pop reset"):
             self.reset_us[Queue(row[NODE], group, topic, queue_id)] = row[TS_US]
 

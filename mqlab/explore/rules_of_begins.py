@@ -172,8 +172,8 @@ class ResetsAreFollowed(Rule):
         self._waits: dict[QueueKey, int] = {}
         """Queue -> the offset of a reset that its group was not told of yet."""
         self._answered: dict[QueueKey, int] = {}
-        """The same of which the answer to a pull tells. One held for a client that has ended meanwhile tells nobody, nor
-        one held since before the queue was given up.
+        """The same of which the answer to a pull tells. One held for a client that has ended tells nobody, and
+        neither does one held since before the queue was given up.
         """
         self._pulls_us: dict[tuple[str, str, int], int] = {}
         """(broker, address of a consumer, number of its request) -> when its pull came."""

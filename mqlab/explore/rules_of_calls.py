@@ -13,6 +13,7 @@ from mqlab.explore.rules_of_pop import NO_RECORD, NO_RECORD_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.lab.processes import ProxyProcess
 from mqlab.protocol.codes import RequestCode
+from mqlab.store import BrokerRole
 from mqlab.trace.record import Record
 
 WIRE_US = 5_000_000
@@ -23,6 +24,8 @@ SCAN_US = 2_100_000
 """The scan that ends calls comes every second, and gives each a second more (NettyRemotingAbstract)."""
 REACHED_US = 30_000_000
 """A proxy has begun to listen so long after its start, and who had asked before has asked again."""
+WELL_AGAIN_US = 40_000_000
+"""So long after all is well again routes are asked for again, connections are made again, and queues are empty."""
 NOBODY_LISTENS = re.compile(r"nobody listens at ([0-9.]+:[0-9]+)")
 CONNECT_US = 3_000_000
 """A connection that nobody answers is waited for so long, however little is left (NettyClientConfig)."""
@@ -214,13 +217,49 @@ class ProcessorsAnswer(Rule):
         return self.case.pull_comes_to_no_record(reader, place, queue.max_offset_in_queue)
 
 
+class CallsGoThrough(Rule):
+    """When nothing has been wrong for a while no call times out: who could not be reached is reached again.
+
+    A master that waits for its slaves may answer later than its producer waits.
+    """
+
+    kinds = ("RequestTimedOut",)
+
+    def on_event(self, record: Record) -> None:
+        """Look whether there was a reason."""
+        self.judged += 1
+        over_us = self.case.fault_times.over_since_us()
+        server = self.case.lab.world.network.node_at(record.remote)
+        if over_us is None or server is None or self._waits_for_copies(server.name):
+            return
+        since_us = max(over_us, *self.case.ledger.processes.started_us.values())
+        if record.ts_us - record.timeout_ms * 1_000 - since_us > WELL_AGAIN_US:
+            ago_ms = (record.ts_us - since_us) // 1_000
+            what = f"request {record.opaque} (code {record.request_code}) to {server.name}"
+            self.found(record.row, f"{record.node} gives {what} up, and nothing has been wrong for {ago_ms} ms")
+
+    def _waits_for_copies(self, process: str) -> bool:
+        broker = self.case.ledger.names.broker(process)
+        return broker is not None and broker.is_up() and broker.store.config.broker_role is BrokerRole.SYNC_MASTER
+
+
 class ServersAreReached(Rule):
-    """No 5.x client is told that nobody listens where a proxy has been running for a while."""
+    """No 5.x client is told that nobody listens where a proxy has been running for a while, nor leaves one out.
+
+    A producer leaves out a proxy by which a send has failed until it answers a heartbeat, which it does every 10 s.
+    """
 
     kinds = ("RouteMissing", "ReceivePutOff", "SettlingFailed", "SendAttemptFailed")
 
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._failed_us: dict[str, int] = {}
+        """Process -> when a send of its last failed."""
+
     def on_event(self, record: Record) -> None:
         """Look who should listen at the address."""
+        if record.kind == "SendAttemptFailed":
+            self._failed_us[record.node] = record.ts_us
         match = NOBODY_LISTENS.search(record.reason)
         node = self.case.lab.world.network.node_at(match[1]) if match is not None else None
         process = self.case.lab.processes.get(node.name) if node is not None else None
@@ -231,6 +270,21 @@ class ServersAreReached(Rule):
         if process.is_up() and runs_us > REACHED_US:
             reason = f"nobody listens at {process.name}, which has been running for {runs_us // 1_000} ms"
             self.found(record.row, f"{record.node} is told that {reason}")
+
+    def at_end(self) -> None:
+        """Look who is left out, where all has been well for some heartbeats."""
+        over_us = self.case.fault_times.over_since_us()
+        now_us = self.case.lab.world.now_us
+        if over_us is None or now_us - max(over_us, *self.case.ledger.processes.started_us.values()) < REACHED_US:
+            return
+        for name, process in self.case.lab.processes.items():
+            for client, _, _ in clients_in(self.case.lab, name):
+                isolated = getattr(client.impl, "isolated", None)
+                if isolated is None or process.state != "running" or not client.impl.is_running:
+                    continue
+                self.judged += 1
+                if isolated and self._failed_us.get(name, -REACHED_US) < now_us - REACHED_US:
+                    self.found(None, f"{name} still leaves out {', '.join(map(str, isolated))}")
 
 
 class _Try(NamedTuple):

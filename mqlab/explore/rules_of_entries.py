@@ -43,6 +43,14 @@ KEPT_BY_SLAVE_TEXT = (
 )
 
 
+OVERTAKEN = "a file deleted before its messages had entries"
+OVERTAKEN_TEXT = (
+    "On a full disk queues cannot be written, and files of the log are deleted to make room, also such as hold "
+    "messages that have no entry yet. What follows them gets entries at the ends of its queues, which are not at its "
+    "offsets then (ReputMessageService goes on at the smallest offset of the log)."
+)
+
+
 class EachHasAnEntry(_EntryRule):
     """In the end each record of a log has an entry of its own in its queue, at a slave as at its master.
 
@@ -50,7 +58,7 @@ class EachHasAnEntry(_EntryRule):
     """
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        GAP: GAP_TEXT, STALE: STALE_TEXT, KEPT_BY_SLAVE: KEPT_BY_SLAVE_TEXT
+        GAP: GAP_TEXT, STALE: STALE_TEXT, KEPT_BY_SLAVE: KEPT_BY_SLAVE_TEXT, OVERTAKEN: OVERTAKEN_TEXT
     }  # fmt: skip
 
     def at_end(self) -> None:
@@ -86,6 +94,8 @@ class EachHasAnEntry(_EntryRule):
         master = self.case.ledger.names.original_of(broker.name)
         if broker.is_slave and is_taken and (master, place.topic) in self.case.ledger.stores.deleted_topics:
             return KEPT_BY_SLAVE
+        if broker.name in self.case.ledger.stores.overtaken:
+            return OVERTAKEN
         if not self.has_lost_power(broker):
             return ""
         stores = self.case.ledger.stores

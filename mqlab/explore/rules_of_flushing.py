@@ -241,7 +241,8 @@ class TablesAreWritten(SettledRule):
     """In the end a master has written down how far its groups and its delay levels are.
 
     That follows the memory every 5 s and every 10 s, also where the disk was full meanwhile
-    (ConsumerOffsetManager, ScheduleMessageService); and the memory names no message that a level has delivered.
+    (ConsumerOffsetManager, ScheduleMessageService); and the memory names no message that a level has delivered, and of
+    each group what was committed last.
     """
 
     kinds = (
@@ -260,6 +261,7 @@ class TablesAreWritten(SettledRule):
         if record.kind == "ParkedMessageDelivered":
             self._delivered[record.node, record.delay_level, record.unique_key] = None
         if record.kind != "OffsetCommitted":
+            self._forget(record)
             return True
         key = (record.node, record.group, record.topic, record.queue_id)
         is_another = bool(self._offsets.get(key) != record.queue_offset)
@@ -277,6 +279,7 @@ class TablesAreWritten(SettledRule):
             interval_ms = broker.message_store_config.flush_delay_offset_interval
             self._look(process.name, broker.schedule_message_service, interval_ms)
             self._look_at_levels(process)
+            self._look_at_groups(process)
 
     def _look(self, name: str, manager: Any, interval_ms: int) -> None:
         """Compare what a ConfigManager knows with what its file says."""
@@ -288,6 +291,27 @@ class TablesAreWritten(SettledRule):
         written = _offset_table(disk.read_bytes(manager.path).decode()) if disk.exists(manager.path) else {}
         if written != known:
             self.found(None, f"{name} has {written} in {manager.path}, and knows {known}")
+
+    def _forget(self, record: Record) -> None:
+        """Forget what was committed of what is gone, or has begun anew."""
+        gone = {"SubscriptionGroupDeleted": (0, 1), "TopicDeleted": (0, 2), "BrokerStarted": (0,)}.get(record.kind)
+        if gone is not None:
+            key = (record.node, getattr(record, "group", ""), getattr(record, "topic", ""))
+            same = tuple(key[each] for each in gone)
+            self._offsets = {
+                at: offset for at, offset in self._offsets.items() if tuple(at[each] for each in gone) != same
+            }
+
+    def _look_at_groups(self, process: BrokerProcess) -> None:
+        """Compare what the memory knows of each group with what was committed last."""
+        manager = process.running().consumer_offset_manager
+        for (name, group, topic, queue_id), offset in self._offsets.items():
+            if name == process.name:
+                self.judged += 1
+                known = manager.query_offset(group, topic, queue_id)
+                if known != offset:
+                    at = f"{topic} queue {queue_id}"
+                    self.found(None, f"{group} has committed {offset} of {at} last, and {name} knows {known}")
 
     def _look_at_levels(self, process: BrokerProcess) -> None:
         """Look whether a delay level goes on, after a restart, with a message that it has delivered."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from mqlab.client import MessageModel
+from mqlab.client.consumer.offset_serialize_wrapper import OffsetSerializeWrapper
+from mqlab.client.consumer.offset_store import LocalFileOffsetStore
 from mqlab.explore.places import Place, QueueKey
-from mqlab.explore.readers import push_consumer_of
+from mqlab.explore.readers import consumers_of, push_consumer_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.record import Record
@@ -314,6 +316,42 @@ class GivenUpIsWritten(Rule):
         if self.case.fault_times.none_between(record.ts_us - OVERLAP_US, record.ts_us):
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
             self.found(record.row, f"{record.node} gives {at} up and does not say that it came to {updated.offset}")
+
+
+class LocalOffsetsAreKept(Rule):
+    """In the end the file of a consumer that broadcasts says of each queue what it wrote last, and loses none.
+
+    Also of one that it has not at the moment, as while its broker is away (LocalFileOffsetStore).
+    """
+
+    kinds = ("OffsetPersisted", "PowerLost")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._written: dict[tuple[str, str], dict[MessageQueue, int]] = {}
+        """(process, group) -> queue -> the offset that was written last."""
+
+    def on_event(self, record: Record) -> None:
+        """Note what is written; a machine that loses power may lose it."""
+        if record.kind == "PowerLost":
+            self._written = {at: offsets for at, offsets in self._written.items() if at[0] != record.target}
+            return
+        queue = MessageQueue(record.topic, record.broker_name, record.queue_id)
+        self._written.setdefault((record.node, record.group), {})[queue] = record.queue_offset
+
+    def at_end(self) -> None:
+        """Read the files."""
+        for process, _, member in consumers_of(self.case.lab):
+            store = getattr(member, "offset_store", None)
+            disk = self.case.lab.world.nodes[process].disk
+            if not isinstance(store, LocalFileOffsetStore) or not disk.exists(store.path):
+                continue
+            said = OffsetSerializeWrapper.decode(disk.read_bytes(store.path)).offset_table
+            for queue, offset in self._written.get((process, store.group), {}).items():
+                self.judged += 1
+                if said.get(queue) != offset:
+                    text = f"{process} has written {offset} of {queue} last, and {store.path} says {said.get(queue)}"
+                    self.found(None, text)
 
 
 class ProgressIsKept(Rule):

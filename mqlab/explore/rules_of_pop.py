@@ -6,6 +6,7 @@ How it comes again is judged in `mqlab.explore.rules_of_reviving`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.explore.places import Kept, Place
@@ -366,7 +367,7 @@ class NothingUnackedIsLost(PopRule):
             return True
         reader = self.case.readers.get(queue.group)
         begins_later = reader is None or not reader.from_first_offset
-        if not times and begins_later and place.queue_offset < self.case.pops.began.get(queue, 0):
+        if not times and begins_later and place.queue_offset < self._began(queue):
             return True
         comes_from_there = not times or times[-1].in_order
         if comes_from_there and not is_read(self.case.broker(place.broker), place.topic, place.queue_id):
@@ -374,6 +375,12 @@ class NothingUnackedIsLost(PopRule):
         if place.queue_offset >= self.case.ledger.consumption.moved_to(queue.group, place):
             return False
         return not times or (times[-1].in_order and self.case.pops.is_before_a_reset(times[-1]))
+
+    def _began(self, queue: Queue) -> int:
+        """Where a group began, or began again, since its broker had not written yet how far it was."""
+        pops = self.case.pops
+        is_anew = queue.broker in self.case.ledger.processes.stopped_hard_us
+        return max(pops.began.get(queue, 0), pops.began_again.get(queue, 0) if is_anew else 0)
 
     def _problem(self, place: Place, times: list[Handed]) -> str:
         """What is wrong with a message, up to the name of its group; "" for nothing."""
@@ -478,6 +485,31 @@ class OrderedPopsWait(PopRule):
         # Who names no attempt never asks for one once more.
         another = not attempt or self._attempt_of.get((queue, offset)) != attempt
         return offset < record.queue_offset or (offset == record.queue_offset and another)
+
+
+class DeliveriesAreCounted(PopRule):
+    """A message that is popped in order again and again says how often it was handed out.
+
+    What a broker that was killed had not written of that it does not know any more.
+    """
+
+    kinds = ("MessageSettled",)
+
+    def on_event(self, record: Record) -> None:
+        """Compare what the consumer was told with how often the message was visible again."""
+        broker = self.case.ledger.names.broker_of(record.broker_name)
+        queue = Queue(broker, record.group, record.topic, record.queue_id)
+        handed = self.case.pops.handed.get((queue, record.queue_offset), [])
+        if not handed or any(not each.in_order or self.case.pops.is_before_a_reset(each) for each in handed):
+            return
+        if self.started_since(broker, handed[0].popped_us):
+            return
+        self.judged += 1
+        least = 1 + sum(before.until_ms <= after.pop_time for before, after in pairwise(handed))
+        if record.delivery_attempt < least:
+            at = f"{queue} offset {record.queue_offset}"
+            times = f"{record.delivery_attempt} of {least} times"
+            self.found(record.row, f"the message at {at} says that it was handed out {times}")
 
 
 class HandlesAreTheNewest(PopRule):

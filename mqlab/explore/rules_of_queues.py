@@ -89,7 +89,9 @@ class DroppedIsLeftAlone(Rule):
             if group != record.group or assigned is None:
                 continue
             self.judged += 1
-            held = assigned.process_queue(MessageQueue(record.topic, record.broker_name, record.queue_id))
+            queue = MessageQueue(record.topic, record.broker_name, record.queue_id)
+            # What is cached of a topic that is read no more is there until the next rebalance.
+            held = assigned.process_queue(queue) or client.impl.rebalance_impl.process_queue_table.get(queue)
             if held is None or held.dropped:
                 self.found(record.row, f"{record.node} hands out messages of {_at(record)}, which it has given up")
 

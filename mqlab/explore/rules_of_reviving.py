@@ -223,8 +223,8 @@ class DoneIsSettled(PopRule):
     """
 
     LOOKS: ClassVar[dict[str, str]] = {
-        "ConsumeFinished": "_finished", "SettlingFailed": "_not_settled", "MessageRevived": "_revived",
-        "NodeCrashed": "_ended", "ClientStopped": "_ended",
+        "ConsumeStarted": "_started", "ConsumeFinished": "_finished", "SettlingFailed": "_not_settled",
+        "MessageRevived": "_revived", "NodeCrashed": "_ended", "ClientStopped": "_ended",
     }  # fmt: skip
     kinds = tuple(LOOKS)
 
@@ -232,6 +232,12 @@ class DoneIsSettled(PopRule):
         super().__init__(case)
         self._done: dict[tuple[Queue, int], Record] = {}
         """(queue, offset) -> the end of the listener that was content with the message."""
+        self._given_up: dict[tuple[str, Queue, int], None] = {}
+        """(process, queue, offset) of what can be settled no more, until the listener is given it again."""
+
+    def _started(self, record: Record) -> None:
+        if self._given_up:
+            self._given_up.pop((record.node, *self._place(record)), None)
 
     def _ended(self, record: Record) -> None:
         node = record.target if record.kind == "NodeCrashed" else record.node
@@ -243,8 +249,14 @@ class DoneIsSettled(PopRule):
 
     def _not_settled(self, record: Record) -> None:
         # Of a handle that is over for who says so; its proxy may have got a newer one, and lost it.
+        place = (record.node, *self._place(record))
+        self.judged += 1
+        if place in self._given_up:
+            at = f"{place[1]} offset {record.queue_offset}"
+            self.found(record.row, f"{record.node} settles the message at {at} again, whose handle has expired")
         if "INVALID_RECEIPT_HANDLE" in record.reason:
-            self._done.pop(self._place(record), None)
+            self._done.pop(place[1:], None)
+            self._given_up[place] = None
 
     def _place(self, record: Record) -> tuple[Queue, int]:
         broker = self.case.ledger.names.broker_of(record.broker_name)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mqlab.explore.places import Place
     from mqlab.lab import Lab
     from mqlab.store import ReadableStore
-    from mqlab.store.consume_queue import CqUnit
+    from mqlab.store.consume_queue import ConsumeQueue, CqUnit
 
 STALE = "stale queue entries"
 STALE_TEXT = (
@@ -20,7 +20,8 @@ STALE_TEXT = (
     "has grown over their offsets: they point to other messages or to none, and messages in front of them that come "
     "later get no entry. A file whose only page was lost is cut to one entry of zeros; the next restart does not see "
     "that one, and the queue moves up. Recovery reads the last three files of a queue, up to the first blank entry: "
-    "when that is the first of all, it takes the queue to be sound, and keeps what lies in front of these files. A "
+    "when that is the first of all, it takes the queue to be sound, and keeps what lies in front of these files. The "
+    "first message of a queue is given an entry by every recovery that reads it, behind those that are there. A "
     "consumer that is given another message through such an entry commits the offset which that one has in its own "
     "queue, and may so pass messages here that it never gets. A broker that judges conditions fails where such an "
     "entry points to no whole record, and who reads by one stands there for good; so does a reviver that gets one "
@@ -57,11 +58,19 @@ def is_passed_over(store: ReadableStore, stores: StoreBook, place: Place) -> boo
     """
     queue = store.find_consume_queue(place.topic, place.queue_id)
     kept = stores.stored[place]
+    if queue is not None and _has_entry_of_first(queue, stores, place):
+        return True
     return queue is not None and any(
         unit.pos + unit.size >= kept.commit_log_offset + kept.size
         and _is_left(stores, place._replace(queue_offset=unit.queue_offset), unit)
         for unit in queue.units()
     )
+
+
+def _has_entry_of_first(queue: ConsumeQueue, stores: StoreBook, place: Place) -> bool:
+    """Does another entry of the queue's first message stand at this place?"""
+    unit, first = queue.get(place.queue_offset), stores.stored.get(place._replace(queue_offset=0))
+    return unit is not None and first is not None and place.queue_offset > 0 and unit.pos == first.commit_log_offset
 
 
 def _is_its_own(stores: StoreBook, place: Place, unit: CqUnit | None) -> bool:

@@ -82,7 +82,9 @@ def _off_the_wheel(stores: StoreBook, broker: str, timer: TimerMessageStore) -> 
         message = timer.message_at(record.offset_py, record.size_py)
         if message is None or message.properties.get(MessageConst.REAL_QUEUE_ID, "").isdigit():
             continue
-        if is_torn(timer.message_store, record.offset_py, record.size_py):
+        is_of_torn = any("\0" in value for value in message.properties.values())
+        # One that was rolled is stored again, with what it had kept of its properties.
+        if is_of_torn or is_torn(timer.message_store, record.offset_py, record.size_py):
             return TORN
         if (broker, record.offset_py) in stores.taken_over:
             return WHEEL_AHEAD

@@ -14,7 +14,14 @@ from mqlab.errors import LearnerError, MqlabError
 from mqlab.explore.fault_plan import Plan, draw_plan, faults_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_begins import BeginsWhereItStood, CorrectedOffsetsFit, ResetsAreFollowed
-from mqlab.explore.rules_of_calls import CallsEnd, FramesArrive, ProcessorsAnswer, SendsEnd, ServersAreReached
+from mqlab.explore.rules_of_calls import (
+    CallsEnd,
+    CallsGoThrough,
+    FramesArrive,
+    ProcessorsAnswer,
+    SendsEnd,
+    ServersAreReached,
+)
 from mqlab.explore.rules_of_delivery import (
     CommittedIsConsumed,
     GivenBackComesAgain,
@@ -34,12 +41,19 @@ from mqlab.explore.rules_of_leftovers import NothingIsLeftOver
 from mqlab.explore.rules_of_offsets import (
     CommitsAreAsked,
     GivenUpIsWritten,
+    LocalOffsetsAreKept,
     OffsetsKeepUp,
     OffsetsOnlyGrow,
     ProgressIsKept,
 )
 from mqlab.explore.rules_of_order import FailedWaitsInFront, InOrder, LockedIsConsumed, OneOwner
-from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, NothingUnackedIsLost, OrderedPopsWait
+from mqlab.explore.rules_of_pop import (
+    AckedStaysAway,
+    DeliveriesAreCounted,
+    HandlesAreTheNewest,
+    NothingUnackedIsLost,
+    OrderedPopsWait,
+)
 from mqlab.explore.rules_of_questions import (
     QuestionsAreCounted,
     QuestionsComeAtTheirTime,
@@ -120,6 +134,7 @@ RULES: tuple[type[Rule], ...] = (
     CorrectedOffsetsFit,
     BeginsWhereItStood,
     GivenUpIsWritten,
+    LocalOffsetsAreKept,
     ProgressIsKept,
     CommitsAreAsked,
     ResetsAreFollowed,
@@ -143,6 +158,7 @@ RULES: tuple[type[Rule], ...] = (
     DoneIsSettled,
     ReviversKeepUp,
     OrderedPopsWait,
+    DeliveriesAreCounted,
     HandlesAreTheNewest,
     SignsOfLifeGoOn,
     RoutesForgetTheDead,
@@ -154,6 +170,7 @@ RULES: tuple[type[Rule], ...] = (
     ProcessorsAnswer,
     SendsEnd,
     ServersAreReached,
+    CallsGoThrough,
     RequestsEnd,
     NothingIsLeftOver,
 )

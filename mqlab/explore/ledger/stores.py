@@ -41,6 +41,10 @@ class StoreBook:
         """(broker, topic) of the topics that were deleted."""
         self.forgotten_keys: dict[str, None] = {}
         """All of these keys."""
+        self._stalled: dict[str, int] = {}
+        """Broker -> the place of its log from which on nothing gets an entry, as its disk is full."""
+        self.overtaken: dict[str, None] = {}
+        """The brokers that deleted a file in which something had no entry yet: the next ones stand too far ahead."""
         self._begins_late: dict[tuple[str, str, int], int] = {}
         """(broker, topic, queue id) -> where a queue begins again that was deleted while a message of it waited for its
         entry. Offsets begin at 0, so what is stored in front of it gets no entry: it is forgotten, too (the comment of
@@ -81,6 +85,7 @@ class StoreBook:
             "StoreRecovered": self._recovered,
             "BrokerStarted": self._broker_started,
             "FileDeleted": self._file_deleted,
+            "DispatchStalled": self._stalled_at,
         }
 
     def _stored(self, row: Row) -> None:
@@ -105,6 +110,8 @@ class StoreBook:
         topic, queue_id, queue_offset, _, tags_code = row[FIRST_FIELD:]
         place = Place(row[NODE], topic, queue_id, queue_offset)
         self.tags[place] = tags_code
+        if self._stalled:
+            self._stalled.pop(row[NODE], None)
         if queue_offset and place in self.forgotten and place not in self.stored:
             self._begins_late.setdefault(place[:3], queue_offset)
         if any(topic in reader.conditions for reader in self._names.readers.values()):
@@ -215,9 +222,14 @@ class StoreBook:
         broker = self._names.broker(row[NODE])
         assert broker is not None
         end = int(name) + broker.store.config.mapped_file_size_commit_log
+        if self._stalled.get(row[NODE], end) < end:
+            self.overtaken[row[NODE]] = None
         for place, kept in self.stored.items():
             if place.broker == row[NODE] and kept.commit_log_offset < end:
                 self.deleted[place] = None
+
+    def _stalled_at(self, row: Row) -> None:
+        self._stalled[row[NODE]] = row[FIRST_FIELD]
 
     def _topic_deleted(self, broker: str, topic: str) -> None:
         self.deleted_topics[broker, topic] = None

@@ -52,6 +52,7 @@ COLD_ONE_IN = 8
 """In so many seeds one brokers control who reads old data."""
 COLD = ("access_message_in_memory_hot_ratio", "cg_cold_read_threshold", "cold_ctr_strategy_enable")
 LITTLE_MEMORY_BYTES = 20_000
+PULL_TIMEOUT = "consumer_pull_timeout_millis"
 SMALL_FILES_ONE_IN, SYNC_FLUSH_ONE_IN = 3, 4
 """In so many seeds one all brokers have small files, and so many flush before they answer."""
 SLAVES_ONE_IN = 4
@@ -91,6 +92,7 @@ class _Drawing:
         for kind, name in special.items():
             parts.append(self._part("topic", name, queues=self._own("topic", name, "queues"), type=kind))
         readers = self._readers(topics, list(special.values()), proxied)
+        readers = [_patient(reader) for reader in readers] if cold else readers
         if any(reader.says.get("wants", ALL) != ALL for reader in readers):
             parts = [_saying(part, enable_property_filter=True) if part.kind == "broker" else part for part in parts]
         engine = ENGINES[self._choose("engine of pops", len(ENGINES))]
@@ -187,7 +189,7 @@ class _Drawing:
         return {key: self._value(f"{point} {key}", SETTINGS[kind][key]) for key in dict.fromkeys(keys)}
 
     def _readers(self, topics: Sequence[str], special: Sequence[str], proxied: bool) -> list[Part]:
-        """The groups, of which one is of 5.x where there are proxies; such a one reads the topics that are made for some
+        """The groups, of which one is of 5.x where there are proxies; such a one reads topics that are made for some
         kind of message twice as often as others.
         """
         kinds = [kind for kind in GROUPS if self._choose(f"kind {kind}", 2)] or ["push"]
@@ -241,3 +243,8 @@ def _alone(broker: Part) -> Part:
 def _saying(broker: Part, **more: Value) -> Part:
     """The broker, with settings that all brokers of a world have or none."""
     return broker._replace(says={**broker.says, **more})
+
+
+def _patient(reader: Part) -> Part:
+    """A reader that waits for an answer as long as brokers may hold it back that control who reads old data."""
+    return reader._replace(says={key: value for key, value in reader.says.items() if key != PULL_TIMEOUT})

@@ -122,7 +122,7 @@ _WHILE_IT_RUNS = (
     "delay_offset_update_version_step", "broker_fast_failure_enable", "wait_time_mills_in_send_queue",
     "wait_time_mills_in_pull_queue", "wait_time_mills_in_heartbeat_queue", "wait_time_mills_in_admin_broker_queue",
     "enable_pop_buffer_merge", "pop_from_retry_probability", "transaction_time_out", "transaction_check_interval",
-    "slave_read_enable", "slave_timeout",
+    "slave_timeout",
 )  # fmt: skip
 SET_BROKER: dict[str, Legal] = {key: BROKER[key] for key in _WHILE_IT_RUNS}
 """What an administrator changes of a broker that runs. Most of the others RocketMQ minds at the next start alone."""
@@ -130,15 +130,15 @@ SET_BROKER: dict[str, Legal] = {key: BROKER[key] for key in _WHILE_IT_RUNS}
 _FOR_GOOD = (
     "mapped_file_size_commit_log", "mapped_file_size_consume_queue", "max_hash_slot_num", "max_index_num",
     "enable_consume_queue_ext", "enable_property_filter", "revive_queue_num", "pop_consumer_kv_service_enable",
-    "enable_retry_topic_v2",
+    "enable_retry_topic_v2", "slave_read_enable",
 )  # fmt: skip
 RESTARTED_BROKER: dict[str, Legal] = {key: legal for key, legal in BROKER.items() if key not in _FOR_GOOD}
 """What a broker may be started with again. Files keep their sizes, what was stored for Pop its places, and
-groups their conditions."""
+groups their conditions. Who is sent to a slave that refuses to be read from asks it for ever."""
 
 _OF_SLAVES = (
     "flush_interval_commit_log", "flush_commit_log_least_pages", "flush_interval_consume_queue", "long_polling_enable",
-    "short_polling_time_mills", "max_transfer_count_on_message_in_memory", "slave_read_enable",
+    "short_polling_time_mills", "max_transfer_count_on_message_in_memory",
     "offset_check_in_slave", "ha_send_heartbeat_interval", "ha_housekeeping_interval",
 )  # fmt: skip
 SLAVE: dict[str, Legal] = {key: BROKER[key] for key in _OF_SLAVES}
