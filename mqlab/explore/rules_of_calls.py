@@ -24,7 +24,7 @@ SCAN_US = 2_100_000
 """The scan that ends calls comes every second, and gives each a second more (NettyRemotingAbstract)."""
 REACHED_US = 30_000_000
 """A proxy has begun to listen so long after its start, and who had asked before has asked again."""
-WELL_AGAIN_US = 40_000_000
+WELL_AGAIN_US = 20_000_000
 """So long after all is well again routes are asked for again, connections are made again, and queues are empty."""
 NOBODY_LISTENS = re.compile(r"nobody listens at ([0-9.]+:[0-9]+)")
 CONNECT_US = 3_000_000

@@ -9,7 +9,7 @@ from mqlab.explore.fault_plan import flushes_before_the_answer
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule, SettledRule
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, NOT_WAITED_FOR_TEXT
-from mqlab.explore.rules_of_storing import UNFLUSHED, UNFLUSHED_TEXT, may_lose_the_unflushed
+from mqlab.explore.rules_of_storing import GAP, GAP_TEXT, UNFLUSHED, UNFLUSHED_TEXT, may_lose_the_unflushed
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.protocol import fastjson
 from mqlab.protocol.errors import RecordError
@@ -170,7 +170,7 @@ class EveryKeyIsFound(Rule):
     good enough.
     """
 
-    EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT, UNFLUSHED: UNFLUSHED_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT, UNFLUSHED: UNFLUSHED_TEXT, GAP: GAP_TEXT}
 
     def at_end(self) -> None:
         """Ask each broker for the keys of what it holds."""
@@ -190,9 +190,12 @@ class EveryKeyIsFound(Rule):
             if unit is not None and begin < unit.pos < end and may_lose_the_unflushed(self.case, place.broker):
                 self.excuse(UNFLUSHED)
                 continue
+            before = self.case.ledger.stores.before_power_cut.get(place.broker, 0)
             for key in keys:
                 answer = store.query_message(place.topic, key, MOST_ANSWERS, 0, FAR_AWAY_MS)
-                if not _has(answer.messages, at):
+                if not _has(answer.messages, at) and unit is not None and unit.pos < before:
+                    self.excuse(GAP)
+                elif not _has(answer.messages, at):
                     self.found(None, f"asked for {key!r} of {place.topic}, {place.broker} does not find {place}")
                 elif unit is not None and place.broker not in self.case.ledger.processes.power_lost_us:
                     self._ask_for_its_time(store, place, key, unit)

@@ -8,7 +8,7 @@ from mqlab.client import MessageModel
 from mqlab.client.consumer.offset_serialize_wrapper import OffsetSerializeWrapper
 from mqlab.client.consumer.offset_store import LocalFileOffsetStore
 from mqlab.explore.places import Place, QueueKey
-from mqlab.explore.readers import consumers_of, push_consumer_of
+from mqlab.explore.readers import push_consumer_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.record import Record
@@ -319,9 +319,9 @@ class GivenUpIsWritten(Rule):
 
 
 class LocalOffsetsAreKept(Rule):
-    """In the end the file of a consumer that broadcasts says of each queue what it wrote last, and loses none.
+    """The file of a consumer that broadcasts says of each queue what it wrote last, also while it does not have it.
 
-    Also of one that it has not at the moment, as while its broker is away (LocalFileOffsetStore).
+    So it goes on there when a broker that was away is back (LocalFileOffsetStore.persistAll).
     """
 
     kinds = ("OffsetPersisted", "PowerLost")
@@ -332,26 +332,23 @@ class LocalOffsetsAreKept(Rule):
         """(process, group) -> queue -> the offset that was written last."""
 
     def on_event(self, record: Record) -> None:
-        """Note what is written; a machine that loses power may lose it."""
+        """Compare the file with what was written; a machine that loses power may lose it."""
         if record.kind == "PowerLost":
             self._written = {at: offsets for at, offsets in self._written.items() if at[0] != record.target}
             return
-        queue = MessageQueue(record.topic, record.broker_name, record.queue_id)
-        self._written.setdefault((record.node, record.group), {})[queue] = record.queue_offset
-
-    def at_end(self) -> None:
-        """Read the files."""
-        for process, _, member in consumers_of(self.case.lab):
-            store = getattr(member, "offset_store", None)
-            disk = self.case.lab.world.nodes[process].disk
-            if not isinstance(store, LocalFileOffsetStore) or not disk.exists(store.path):
-                continue
-            said = OffsetSerializeWrapper.decode(disk.read_bytes(store.path)).offset_table
-            for queue, offset in self._written.get((process, store.group), {}).items():
-                self.judged += 1
-                if said.get(queue) != offset:
-                    text = f"{process} has written {offset} of {queue} last, and {store.path} says {said.get(queue)}"
-                    self.found(None, text)
+        consumer = push_consumer_of(self.case.lab, record.node, record.group) if self.case.is_live else None
+        store = consumer.impl.offset_store if consumer is not None else None
+        if not isinstance(store, LocalFileOffsetStore):
+            return
+        written = self._written.setdefault((record.node, record.group), {})
+        written[MessageQueue(record.topic, record.broker_name, record.queue_id)] = record.queue_offset
+        self.judged += 1
+        said = OffsetSerializeWrapper.decode(self.case.lab.world.nodes[record.node].disk.read_bytes(store.path))
+        gone = [queue for queue in written if queue not in said.offset_table]
+        if gone:
+            self.found(record.row, f"{record.node} has written {written[gone[0]]} of {gone[0]}, and the file lacks it")
+            for queue in gone:
+                del written[queue]
 
 
 class ProgressIsKept(Rule):

@@ -6,7 +6,6 @@ How it comes again is judged in `mqlab.explore.rules_of_reviving`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.explore.places import Kept, Place
@@ -21,6 +20,7 @@ from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
 from mqlab.protocol.pop_check_point import (
     CK_TAG,
+    POP_ORDER_REVIVE_QUEUE,
     REVIVE_GROUP,
     PopCheckPoint,
     revive_topic,
@@ -490,22 +490,53 @@ class OrderedPopsWait(PopRule):
 class DeliveriesAreCounted(PopRule):
     """A message that is popped in order again and again says how often it was handed out.
 
-    What a broker that was killed had not written of that it does not know any more.
+    That is counted from one pop of its queue to the next, for another attempt; a broker that was killed begins anew.
     """
 
-    kinds = ("MessageSettled",)
+    kinds = ("PopReceived", "MessagePopped", "MessageSettled")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._attempts: dict[tuple[str, str], str] = {}
+        """(broker, address of a consumer) -> the attempt that its last pop belongs to."""
+        self._pops: dict[Queue, tuple[int, str]] = {}
+        """Queue -> when it was popped last, and for which attempt."""
+        self._before: dict[Queue, dict[int, int]] = {}
+        self._counts: dict[Queue, dict[int, int]] = {}
+        """Queue -> the offsets that the pop before the last one, or the last one, handed out -> how often before."""
 
     def on_event(self, record: Record) -> None:
-        """Compare what the consumer was told with how often the message was visible again."""
+        """Note who pops what, and judge what was told of it when it is settled."""
+        if record.kind == "PopReceived":
+            self._attempts[record.node, record.remote] = record.attempt_id
+        elif record.kind == "MessagePopped":
+            if record.revive_qid == POP_ORDER_REVIVE_QUEUE:
+                self._popped(record)
+        else:
+            self._settled(record)
+
+    def _popped(self, record: Record) -> None:
+        queue = Queue(record.node, record.group, record.topic, record.queue_id)
+        attempt = self._attempts.get((record.node, record.remote), "")
+        if self._pops.get(queue, (0, ""))[0] != record.pop_time:
+            is_another = not attempt or self._pops.get(queue, (0, ""))[1] != attempt
+            counts = self._counts.get(queue, {})
+            self._before[queue] = {offset: count + is_another for offset, count in counts.items()}
+            self._counts[queue] = {}
+            self._pops[queue] = record.pop_time, attempt
+        self._counts[queue][record.queue_offset] = self._before[queue].get(record.queue_offset, 0)
+
+    def _settled(self, record: Record) -> None:
+        """Compare what the consumer was told with the count."""
         broker = self.case.ledger.names.broker_of(record.broker_name)
         queue = Queue(broker, record.group, record.topic, record.queue_id)
         handed = self.case.pops.handed.get((queue, record.queue_offset), [])
-        if not handed or any(not each.in_order or self.case.pops.is_before_a_reset(each) for each in handed):
+        if record.queue_offset not in self._counts.get(queue, ()) or self.case.pops.is_before_a_reset(handed[0]):
             return
         if self.started_since(broker, handed[0].popped_us):
             return
         self.judged += 1
-        least = 1 + sum(before.until_ms <= after.pop_time for before, after in pairwise(handed))
+        least = 1 + self._counts[queue][record.queue_offset]
         if record.delivery_attempt < least:
             at = f"{queue} offset {record.queue_offset}"
             times = f"{record.delivery_attempt} of {least} times"

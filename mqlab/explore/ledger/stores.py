@@ -60,6 +60,8 @@ class StoreBook:
         """Places whose message a recovery gave no entry, since the queue still had entries of lost messages then."""
         self.in_passed_over: dict[str, None] = {}
         """The unique keys of these messages."""
+        self.before_power_cut: dict[str, int] = {}
+        """Broker -> up to where its log was stored before its machine last lost power."""
         self.holes: dict[str, tuple[int, int]] = {}
         """Broker -> from the first unreadable record in front of where its last recovery began, up to there."""
         self.gaps_at_slaves: dict[tuple[str, str, int], None] = {}
@@ -149,6 +151,7 @@ class StoreBook:
         assert recovery is not None
         for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and _is_another(store, kept)]:
             self._is_lost(place)
+        self.before_power_cut[row[NODE]] = recovery.end
         self._find_holes(row[NODE], store, recovery.started_at)
         if (master := self._names.original_of(row[NODE])) != row[NODE]:
             self._find_gaps_of_slave(master, store, recovery.end)

@@ -10,14 +10,20 @@ from typing import NamedTuple
 
 from mqlab.explore import Rule
 from mqlab.explore.rules_of_begins import BeginsWhereItStood, CorrectedOffsetsFit, ResetsAreFollowed
-from mqlab.explore.rules_of_calls import SendsEnd, ServersAreReached
+from mqlab.explore.rules_of_calls import CallsGoThrough, SendsEnd, ServersAreReached
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed
 from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed, TablesAreWritten
 from mqlab.explore.rules_of_leftovers import NothingIsLeftOver
-from mqlab.explore.rules_of_offsets import CommitsAreAsked, ProgressIsKept
+from mqlab.explore.rules_of_offsets import CommitsAreAsked, LocalOffsetsAreKept, ProgressIsKept
 from mqlab.explore.rules_of_order import FailedWaitsInFront, LockedIsConsumed
-from mqlab.explore.rules_of_pop import AckedStaysAway, HandlesAreTheNewest, NothingUnackedIsLost, OrderedPopsWait
+from mqlab.explore.rules_of_pop import (
+    AckedStaysAway,
+    DeliveriesAreCounted,
+    HandlesAreTheNewest,
+    NothingUnackedIsLost,
+    OrderedPopsWait,
+)
 from mqlab.explore.rules_of_questions import QuestionsComeAtTheirTime, QuestionsStop
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
 from mqlab.explore.rules_of_replication import SlavesFollow
@@ -245,4 +251,28 @@ QUIET = (
            ">= self._config.transaction_check_max", "> self._config.transaction_check_max",
            world="name-server n; broker b transaction_check_max=1 transaction_check_interval=5000 "
            "transaction_time_out=1000; topic Orders; transactions p messages=20"),
+    _quiet("a clone of offsets is the table itself", TablesAreWritten,
+           f"{BROKER}.consumer_offset_manager:ConsumerOffsetManager.clone_offset", "= dict(offsets)", "= offsets",
+           world=f"{BASE}push w; at 4000ms: ask b about=offsets"),
+    _quiet("a file of offsets has what is at hand alone", LocalOffsetsAreKept,
+           "mqlab.client.consumer.offset_store:LocalFileOffsetStore.persist_all", "table = self._read()", "table = {}",
+           world="name-server n; broker b; broker c; topic Orders; producer p messages=40; broadcasting w "
+           "poll_name_server_interval=2000", faults="at 37s: crash c for 40s"),
+    _quiet("how often a message was popped in order is forgotten", DeliveriesAreCounted,
+           f"{BROKER}.pop.consumer_order_info_manager:ConsumerOrderInfoManager.update",
+           "previous = queues.get(queue_id)", "previous = None",
+           world="name-server n; broker b; topic Steps type=FIFO queues=1; group w consume_message_orderly=true; "
+           "proxy x; producer5 p topic=Steps way=in-order; simple5 w topic=Steps refuse_one_in=2"),
+    _quiet("a proxy by which a send has failed is left out for ever", ServersAreReached,
+           "mqlab.client.v5.client_impl:ClientImpl._do_heartbeat", "self.isolated.pop(endpoints, None)", "pass",
+           world="name-server n; broker b; topic Orders; proxy x; producer5 p messages=40",
+           faults="at 3s: crash x for 3s"),
+    _quiet("what has expired is settled again and again", DoneIsSettled,
+           "mqlab.client.v5.process_queue:ProcessQueue._settle",
+           "error.code == Code.INVALID_RECEIPT_HANDLE and", "error.code == Code.OK and",
+           world=f"{BUSY}proxy x; push5 w slow_ms=100000", faults="at 20s: crash x for 3s"),
+    _quiet("a held pull that nothing comes for is held for ever", CallsGoThrough,
+           f"{BROKER}.pull_request_hold_service:PullRequestHoldService._reason_to_wake",
+           'TIMED_OUT if now_us >= request.suspended_us + request.timeout_ms * 1_000 else ""', '""',
+           world=f"{BASE}push w"),
 )  # fmt: skip

@@ -42,7 +42,7 @@ LEFT_OUT = {
         "QuestionsNameTheCopy", "EndsAreSaid", "SafeIsCopied", "ReportsAreTrue", "SlavesOnlyGive", "ProcessorsAnswer",
         "CommitsAreAsked", "QuestionsStop", "HandlesAreTheNewest", "QueuesArePulled",
         "BeginsWhereItStood", "RoutesAreKept", "FailedWaitsInFront", "DoneIsSettled",
-        "ServersAreReached",
+        "ServersAreReached", "CallsGoThrough", "DeliveriesAreCounted", "LocalOffsetsAreKept",
     ),
     "it is asked three times for each message, which would slow down the world that is watched": ("SafeIsFlushed",),
     "it is a rule of the simulated disk, not of RocketMQ": ("PowerCutsBite",),
