@@ -533,7 +533,8 @@ class DeliveriesAreCounted(PopRule):
         handed = self.case.pops.handed.get((queue, record.queue_offset), [])
         if record.queue_offset not in self._counts.get(queue, ()) or self.case.pops.is_before_a_reset(handed[0]):
             return
-        if self.started_since(broker, handed[0].popped_us):
+        # Who pops without order, as proxies may for a while, counts nothing and moves what the next pop begins with.
+        if self.started_since(broker, handed[0].popped_us) or len(self.case.pops.orders[broker, record.group]) > 1:
             return
         self.judged += 1
         least = 1 + self._counts[queue][record.queue_offset]

@@ -55,7 +55,7 @@ def test_no_rule_is_silent_in_all_scenarios() -> None:
         silent -= {rule for rule, times in judged.items() if times}
     for world, faults in (
         ("topic Orders; producer p messages=40; push w; at 9000ms: reset w", ""),
-        ("broker c; topic Orders; producer p messages=40; push w", "at 1s: crash c for 70s"),
+        ("broker c; topic Orders; producer p messages=40; push w; broadcasting s", "at 1s: crash c for 70s"),
         ("topic Steps type=FIFO; group w consume_message_orderly=true; proxy x; producer5 p topic=Steps way=in-order "
          "messages=40; push5 w topic=Steps refuse_one_in=3", "at 3s: crash x for 5s"),
     ):  # fmt: skip
