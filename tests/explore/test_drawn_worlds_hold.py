@@ -7,7 +7,7 @@ import pytest
 from mqlab.explore import Trial, plan_from_text, plan_text
 from mqlab.explore.rules_of_calls import CallsEnd
 from mqlab.explore.rules_of_delivery import OTHER_UNIT
-from mqlab.explore.rules_of_entries import KEPT_BY_SLAVE
+from mqlab.explore.rules_of_entries import KEPT_BY_SLAVE, OVERTAKEN
 from mqlab.explore.rules_of_leftovers import GHOST
 from mqlab.explore.rules_of_order import InOrder
 from mqlab.explore.rules_of_pop import IN_TURNS, NO_RECORD
@@ -160,6 +160,12 @@ def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -
         pytest.param(
             0, "broker broker-a; slave slave-a1 of=broker-a; topic Orders queues=1; producer p messages=40 "
             "every_ms=300; at 3000ms: delete-topic Orders", "", KEPT_BY_SLAVE, id="a topic that its master has deleted",
+        ),
+        pytest.param(
+            947, "broker broker-a enable_consume_queue_ext=true mapped_file_size_commit_log=16384; slave slave-a1 "
+            "known=true; topic Orders; topic Transfers type=TRANSACTION; proxy proxy-1; producer5 shop5-1; "
+            "transactions5 bank5-1 topic=Transfers every_ms=1000", "at 71016ms: fill_disk slave-a1 by 15379 for "
+            "13331ms", OVERTAKEN, id="a file deleted before its messages had entries",
         ),
         pytest.param(
             706, "broker broker-b flush_disk_type=SYNC_FLUSH; topic Orders; group auditors-1 "

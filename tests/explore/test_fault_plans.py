@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqlab.explore import Trial, plan_from_text, plan_text
 from mqlab.explore.fault_plan import draw_plan, faults_of
+from mqlab.lab.processes import ClientProcess
 from mqlab.scenarios import get
 from mqlab.scenarios.registry import ANY_FAULT
 from mqlab.sim import ROOM_BYTES
@@ -56,6 +57,18 @@ def test_every_kind_of_fault_is_drawn() -> None:
         for fault in faults_of(draw_plan(get("push-clustering").build(seed), ANY_FAULT, 20_000))
     }
     assert set(ANY_FAULT) <= drawn
+
+
+def test_servers_and_clients_are_cut_off_from_one_other_and_from_everybody() -> None:
+    sides: set[tuple[str, bool]] = set()
+    for seed in range(60):
+        lab = get("push-clustering").build(seed)
+        for fault in faults_of(draw_plan(lab, ("partition",), 20_000)):
+            if fault.verb == "partition":
+                (left,), right = fault.arguments["left"], fault.arguments["right"]
+                kind = "client" if isinstance(lab.processes[left], ClientProcess) else "server"
+                sides.add((kind, len(right) == len(lab.processes) - 1))
+    assert sides == {("server", False), ("server", True), ("client", True)}
 
 
 def test_a_machine_loses_power_only_where_the_scenario_bears_it() -> None:

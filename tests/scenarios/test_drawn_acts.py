@@ -80,6 +80,25 @@ def test_a_topic_is_deleted_and_made_anew_by_who_sends_to_it() -> None:
     assert stored.count(0) > 2
 
 
+def test_name_servers_forget_a_topic_until_its_broker_reports_again() -> None:
+    world = f"{SERVERS}broker c register_name_server_period=10000; producer shop messages=40; push workers"
+    trial = Trial("drawn", 3, {"world": f"{world}; at 12000ms: forget-topic Orders"}, ())
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert trial.lab is not None
+    told = [r.ts_us // 1_000_000 for r in trial.lab.history
+            if r.kind in ("TopicRouteRemoved", "TopicRouteChanged") and r.topic == "Orders"]  # fmt: skip
+    assert 12 in told
+    assert max(told) > 12
+
+
+def test_an_administrator_asks_about_everything_at_once() -> None:
+    def asked(about: str) -> int:
+        lab = played(f"{SERVERS}{READERS}at 9000ms: ask b about={about}")
+        return sum(r.kind == "RequestSent" and r.node == ADMINISTRATOR for r in lab.history)
+
+    assert asked("everything") == sum(asked(about) for about in OF_BROKERS)
+
+
 def test_a_topic_that_somebody_reads_is_not_deleted() -> None:
     with pytest.raises(LearnerError, match="somebody reads Orders"):
         world_from_text(f"{SERVERS}push workers; at 4000ms: delete-topic Orders")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import accumulate
 
 import pytest
 
@@ -53,6 +54,40 @@ def test_transactions_through_proxies_are_ended_or_asked_about() -> None:
     kinds = Counter(r.kind for r in trial.lab.history)
     assert kinds["EndTransactionRelayed"] > 5
     assert kinds["OrphanedTransactionRelayed"] > 0
+
+
+@pytest.mark.parametrize(
+    ("bank", "began"),
+    [("transactions bank", "HalfMessageHidden"), ("transactions5 bank topic=Transfers", "HalfMessageHidden")],
+)
+def test_transactions_go_on_one_by_one_or_side_by_side(bank: str, began: str) -> None:
+    topic = "topic Transfers queues=1 type=TRANSACTION; "
+
+    def most_at_once(at_once: str) -> int:
+        lab = played(f"{PROXIED}{topic}{bank} messages=8 debit_ms=3000 at_once={at_once}")
+        changes = [1 if r.kind == began else -1 for r in lab.history if r.kind in (began, "TransactionEnded")]
+        return max(accumulate(changes))
+
+    assert most_at_once("true") > 5 > most_at_once("false")
+
+
+@pytest.mark.parametrize("shares", ["AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "MACHINE_ROOM_NEARBY"])
+@pytest.mark.parametrize("kind", ["push", "lite", "pull"])
+def test_a_group_shares_its_queues_as_its_line_says(kind: str, shares: str) -> None:
+    servers = "name-server n; broker broker-a; broker broker-b; topic Orders queues=4"
+    lab = played(f"{servers}; {kind} w members=3 shares={shares}")
+    owners: dict[tuple[str, int], str] = {}
+    for r in lab.history:
+        if r.kind == "QueueAllocated" and r.topic == "Orders":
+            owners[r.broker_name, r.queue_id] = r.node
+    assert len(owners) == 8
+    by_turns = [owners["broker-a", n] for n in range(4)]
+    if shares == "AVG":
+        assert by_turns[0] == by_turns[1]
+    elif shares == "AVG_BY_CIRCLE":
+        assert len(set(by_turns[:3])) == 3
+    elif shares == "MACHINE_ROOM_NEARBY":
+        assert not {owners["broker-a", n] for n in range(4)} & {owners["broker-b", n] for n in range(4)}
 
 
 def test_what_a_topic_was_not_made_for_is_not_sent() -> None:
