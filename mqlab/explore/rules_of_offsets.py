@@ -184,6 +184,7 @@ class OffsetsKeepUp(Rule):
     LOOKS: ClassVar[dict[str, str]] = {
         "OffsetUpdated": "_updated", "QueueAllocated": "_allocated", "QueueDropped": "_dropped",
         "PullRequested": "_requested", "PullFinished": "_finished", "PullPutOff": "_put_off", "NodeStarted": "_started",
+        "MessagesPolled": "_polled",
     }  # fmt: skip
     kinds = tuple(LOOKS)
     EXCEPTIONS: ClassVar[dict[str, str]] = {LATE_ANSWER: LATE_ANSWER_TEXT}
@@ -224,6 +225,14 @@ class OffsetsKeepUp(Rule):
         self._noted.pop(key, None)
         if key in self._pulled:
             self._of_before[key] = self._pulled.pop(key)
+
+    def _polled(self, record: Record) -> None:
+        """A consumer that polls notes what lies behind the messages that it hands out: none is left before them."""
+        self.judged += 1
+        if record.next_offset <= record.queue_offset:
+            at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
+            what = f"hands out offset {record.queue_offset} of {at}, and notes {record.next_offset}"
+            self.found(record.row, f"{record.node} {what}")
 
     def _updated(self, record: Record) -> None:
         """Compare the offset with what the consumer holds at this moment."""

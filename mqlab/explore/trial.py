@@ -46,7 +46,7 @@ from mqlab.explore.rules_of_offsets import (
     OffsetsOnlyGrow,
     ProgressIsKept,
 )
-from mqlab.explore.rules_of_order import FailedWaitsInFront, InOrder, LockedIsConsumed, OneOwner
+from mqlab.explore.rules_of_order import AttemptsGoOn, FailedWaitsInFront, InOrder, LockedIsConsumed, OneOwner
 from mqlab.explore.rules_of_pop import (
     AckedStaysAway,
     DeliveriesAreCounted,
@@ -120,6 +120,7 @@ RULES: tuple[type[Rule], ...] = (
     OneOwner,
     LockedIsConsumed,
     FailedWaitsInFront,
+    AttemptsGoOn,
     EverythingSettles,
     SafeIsFlushed,
     TablesAreWritten,

@@ -42,7 +42,12 @@ ASKER_ONE_IN = 12
 FIRST_ACT_MS, ACTS_MS = 2_000, 18_000
 PROXY_ONE_IN = 4
 """A proxy costs as much as all the rest, so only one seed in so many may have one."""
+SMALL_QUEUE_BYTES = 400
+"""Room for twenty entries in a file."""
+FIRST_HOUR = "00"
+"""The hour at which every world begins."""
 POPPING = ("pop", "push5", "simple5")
+TRANSACTIONS = ("transactions", "transactions5")
 ENGINES: tuple[dict[str, Value], ...] = (
     {}, {}, {"enable_pop_buffer_merge": True}, {"pop_consumer_kv_service_enable": True},
     {"pop_consumer_kv_service_enable": True, "enable_pop_buffer_merge": True},
@@ -53,8 +58,14 @@ COLD_ONE_IN = 8
 COLD = ("access_message_in_memory_hot_ratio", "cg_cold_read_threshold", "cold_ctr_strategy_enable")
 LITTLE_MEMORY_BYTES = 20_000
 PULL_TIMEOUT = "consumer_pull_timeout_millis"
-SMALL_FILES_ONE_IN, SYNC_FLUSH_ONE_IN = 3, 4
-"""In so many seeds one all brokers have small files, and so many flush before they answer."""
+SMALL_FILES_ONE_IN, SYNC_FLUSH_ONE_IN, OLD_FILES_ONE_IN = 3, 4, 4
+"""In so many seeds one all brokers have small files, and so many flush before they answer; of those with small files
+so many delete them as soon as they are full.
+"""
+HASTY: dict[str, tuple[int, ...]] = {
+    "transaction_time_out": (1_000, 3_000), "transaction_check_interval": (5_000, 10_000),
+}  # fmt: skip
+"""What brokers say that soon ask how a transaction has ended; in every second world with transactions they do."""
 SLAVES_ONE_IN = 4
 """In so many seeds one has slaves."""
 SETTING_ONE_IN = (0, 10, 10, 3)
@@ -112,6 +123,9 @@ class _Drawing:
         if self._choose("transactions", 5) == 0:
             names = [f"bank-{n + 1}" for n in range(self._one("banks", (1, 1, 2)))]
             parts += [self._client("transactions", name, topics) for name in names]
+        if any(part.kind in TRANSACTIONS for part in parts) and self._choose("asks soon", 2):
+            hasty = {key: self._one(f"asks soon/{key}", values) for key, values in HASTY.items()}
+            parts = [_saying(part, **hasty) if part.kind == "broker" else part for part in parts]
         return (*parts, *readers, *self._acts((*parts, *readers)))
 
     def _of_all_disks(self) -> dict[str, Value]:
@@ -119,6 +133,10 @@ class _Drawing:
         says: dict[str, Value] = {}
         if self._choose("small files", SMALL_FILES_ONE_IN) == 0:
             says["mapped_file_size_commit_log"] = self._value("size of files", BROKER["mapped_file_size_commit_log"])
+            if self._choose("small queues", 2):
+                says["mapped_file_size_consume_queue"] = SMALL_QUEUE_BYTES
+            if self._choose("old files go", OLD_FILES_ONE_IN) == 0:
+                says |= {"file_reserved_time": 0, "delete_when": FIRST_HOUR}
         if self._choose("flushes first", SYNC_FLUSH_ONE_IN) == 0:
             says["flush_disk_type"] = "SYNC_FLUSH"
         return says

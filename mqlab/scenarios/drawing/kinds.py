@@ -22,7 +22,8 @@ CONDITIONS = {
     "ordinary": "kind IS NULL",
     "ends": "place NOT BETWEEN 6 AND 12",
     "late": "NOT (place < 10 OR kind = 'toy')",
-    "named": "kind IS NOT NULL AND kind NOT IN ('gift') AND place > -1",
+    "others": "kind NOT IN ('gift') AND place > -1",
+    "plain": "NOT (kind IN ('toy')) OR place IS NULL",
     "edges": "place <= 2 OR place >= 18 OR place <> 9 AND kind = 'gift'",
 }
 """What a group may want of a topic by a condition (SQL92). Each message of a `producer` line has its `place` in the

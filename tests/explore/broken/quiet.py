@@ -15,8 +15,8 @@ from mqlab.explore.rules_of_delivery import CommittedIsConsumed
 from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed, TablesAreWritten
 from mqlab.explore.rules_of_leftovers import NothingIsLeftOver
-from mqlab.explore.rules_of_offsets import CommitsAreAsked, LocalOffsetsAreKept, ProgressIsKept
-from mqlab.explore.rules_of_order import FailedWaitsInFront, LockedIsConsumed
+from mqlab.explore.rules_of_offsets import CommitsAreAsked, LocalOffsetsAreKept, OffsetsKeepUp, ProgressIsKept
+from mqlab.explore.rules_of_order import AttemptsGoOn, FailedWaitsInFront, LockedIsConsumed
 from mqlab.explore.rules_of_pop import (
     AckedStaysAway,
     DeliveriesAreCounted,
@@ -275,4 +275,12 @@ QUIET = (
            f"{BROKER}.pull_request_hold_service:PullRequestHoldService._reason_to_wake",
            'TIMED_OUT if now_us >= request.suspended_us + request.timeout_ms * 1_000 else ""', '""',
            world=f"{BASE}push w"),
+    _quiet("a receive that failed begins anew", AttemptsGoOn, "mqlab.client.v5.process_queue:ProcessQueue._receive",
+           "self._receive_message_later(str(error), delay_ms, attempt_id)",
+           "self._receive_message_later(str(error), delay_ms, consumer.generate_attempt_id())",
+           world="name-server n; broker b; topic Steps type=FIFO; group w consume_message_orderly=true; proxy x; "
+           "producer5 p topic=Steps way=in-order; push5 w topic=Steps", faults="at 3s: crash x for 3s"),
+    _quiet("what a seek passes over stays in the queue", OffsetsKeepUp,
+           "mqlab.client.consumer.lite.lite_pull_offsets:LitePullOffsets._go_to",
+           "state.process_queue.clear()", "pass", world=f"{BUSY}lite w pull_batch_size=4; at 3000ms: seek w to=end"),
 )  # fmt: skip
