@@ -35,7 +35,8 @@ SHORTER_TEXT = (
 PREFERS = "a proxy that prefers a master"
 PREFERS_TEXT = (
     "A proxy asks the master of a broker for messages, and where its route names none the slave with the smallest id "
-    "(getMasterAddrPrefer): a slave may be asked for a pop."
+    "(getMasterAddrPrefer): a slave may be asked for a pop. It stores no check point, and the acknowledgements, which "
+    "go to the master later, belong to none."
 )
 
 

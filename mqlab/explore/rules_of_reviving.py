@@ -21,6 +21,7 @@ from mqlab.explore.rules_of_pop import (
     REVIVER_AHEAD_TEXT,
     PopRule,
 )
+from mqlab.explore.rules_of_replication import PREFERS, PREFERS_TEXT
 from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT
@@ -296,7 +297,7 @@ class ReviversKeepUp(PopRule):
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         LONE_ACKS: LONE_ACKS_TEXT, ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, FORGOTTEN: FORGOTTEN_TEXT,
         GIVEN_UP: GIVEN_UP_TEXT, TORN: TORN_TEXT, STALE: STALE_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT,
-        REVIVER_AHEAD: REVIVER_AHEAD_TEXT,
+        REVIVER_AHEAD: REVIVER_AHEAD_TEXT, PREFERS: PREFERS_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -345,6 +346,16 @@ class ReviversKeepUp(PopRule):
         for reason in reasons:
             self.excuse(reason)
 
+    def _was_popped_at_a_slave(self, point: Point) -> bool:
+        """Was the pop that these acknowledgements belong to one of a slave, which stores no check point?"""
+        names, pops = self.case.ledger.names, self.case.pops
+        return any(
+            handed.pop_time == point.pop_time and queue[1:] == point.queue[1:]
+            for (queue, _), times in pops.handed.items()
+            if queue.broker != point.queue.broker and names.original_of(queue.broker) == point.queue.broker
+            for handed in times
+        )
+
     def _reason(self, place: Place, never_read: dict[Point, None]) -> str:
         """Why a reviver need not get past what lies here: it has read that this is an acknowledgement, and its check
         point is dealt with, or can never come.
@@ -359,6 +370,8 @@ class ReviversKeepUp(PopRule):
             return ""
         if point in pops.settled:
             return LONE_ACKS
+        if self._was_popped_at_a_slave(point):
+            return PREFERS
         popped_us = (point.pop_time - self.case.lab.world.epoch_ms) * 1_000
         if self.lost_power_since(place.broker, popped_us):
             return ACK_NOT_FLUSHED
