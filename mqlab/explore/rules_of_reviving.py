@@ -22,6 +22,7 @@ from mqlab.explore.rules_of_pop import (
     PopRule,
 )
 from mqlab.explore.rules_of_replication import PREFERS, PREFERS_TEXT
+from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT
 from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT
@@ -297,7 +298,7 @@ class ReviversKeepUp(PopRule):
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         LONE_ACKS: LONE_ACKS_TEXT, ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, FORGOTTEN: FORGOTTEN_TEXT,
         GIVEN_UP: GIVEN_UP_TEXT, TORN: TORN_TEXT, STALE: STALE_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT,
-        REVIVER_AHEAD: REVIVER_AHEAD_TEXT, PREFERS: PREFERS_TEXT,
+        REVIVER_AHEAD: REVIVER_AHEAD_TEXT, PREFERS: PREFERS_TEXT, DELETED: DELETED_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -361,6 +362,8 @@ class ReviversKeepUp(PopRule):
         point is dealt with, or can never come.
         """
         found, pops = self.case.contents.found.get(place), self.case.pops
+        if place in self.case.ledger.stores.deleted:
+            return DELETED
         point = pops.acks_read.get((place.broker, place.queue_id, place.queue_offset))
         if found is None or self.case.is_stale(place):
             return STALE if self.case.is_stale(place) else ""
