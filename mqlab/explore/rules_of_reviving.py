@@ -86,7 +86,8 @@ class RevivedInTime(PopRule):
             is_out = handed.until_ms > now_ms and not handed.changed and handed.acked_us < 0
             # In order an attempt that asks again gets the same messages.
             if is_out and not this.in_order and handed.unique_key == this.unique_key:
-                if self.started_since(record.node, handed.popped_us):
+                # The one that is out may have got its time after the start, from a handle of before.
+                if self.started_since(record.node, before[0].popped_us):
                     self.excuse(FORGOTTEN)
                 elif handed.in_order and self.is_popped_otherwise(record.node, record.group):
                     self.excuse(IN_ORDER_NO_MORE)

@@ -117,7 +117,9 @@ class StoreBook:
         if queue_offset and place in self.forgotten and place not in self.stored:
             self._begins_late.setdefault(place[:3], queue_offset)
         if any(topic in reader.conditions for reader in self._names.readers.values()):
-            self._properties[place] = self.properties_at(place) or {}
+            properties = self.properties_at(place)
+            if properties is not None:
+                self._properties[place] = properties
 
     def _parked_delivered(self, row: Row) -> None:
         topic, queue_id, queue_offset, _, _, reconsume_times, _ = row[FIRST_FIELD:]

@@ -44,8 +44,6 @@ PROXY_ONE_IN = 4
 """A proxy costs as much as all the rest, so only one seed in so many may have one."""
 SMALL_QUEUE_BYTES = 400
 """Room for twenty entries in a file."""
-FIRST_HOUR = "00"
-"""The hour at which every world begins."""
 POPPING = ("pop", "push5", "simple5")
 TRANSACTIONS = ("transactions", "transactions5")
 ENGINES: tuple[dict[str, Value], ...] = (
@@ -58,10 +56,8 @@ COLD_ONE_IN = 8
 COLD = ("access_message_in_memory_hot_ratio", "cg_cold_read_threshold", "cold_ctr_strategy_enable")
 LITTLE_MEMORY_BYTES = 20_000
 PULL_TIMEOUT = "consumer_pull_timeout_millis"
-SMALL_FILES_ONE_IN, SYNC_FLUSH_ONE_IN, OLD_FILES_ONE_IN = 3, 4, 4
-"""In so many seeds one all brokers have small files, and so many flush before they answer; of those with small files
-so many delete them as soon as they are full.
-"""
+SMALL_FILES_ONE_IN, SYNC_FLUSH_ONE_IN = 3, 4
+"""In so many seeds one all brokers have small files, and so many flush before they answer."""
 HASTY: dict[str, tuple[int, ...]] = {
     "transaction_time_out": (1_000, 3_000), "transaction_check_interval": (5_000, 10_000),
 }  # fmt: skip
@@ -135,8 +131,6 @@ class _Drawing:
             says["mapped_file_size_commit_log"] = self._value("size of files", BROKER["mapped_file_size_commit_log"])
             if self._choose("small queues", 2):
                 says["mapped_file_size_consume_queue"] = SMALL_QUEUE_BYTES
-            if self._choose("old files go", OLD_FILES_ONE_IN) == 0:
-                says |= {"file_reserved_time": 0, "delete_when": FIRST_HOUR}
         if self._choose("flushes first", SYNC_FLUSH_ONE_IN) == 0:
             says["flush_disk_type"] = "SYNC_FLUSH"
         return says
