@@ -28,6 +28,10 @@ MOST_SPARE_BYTES = 262_144
 """What one in four may have left: old files of it go before it is full."""
 MOST_DRIFT_PPM = 50_000
 """A clock that is 5 % wrong: in two minutes 6 s, more than any tolerance."""
+WIDE = "drawn"
+"""The scenario whose plans also cut clients off from everybody, and leave disks some room: those of all others stay as
+they are, since data sets have them.
+"""
 DRAWN = tuple(verb for verb, kind in FAULTS.items() if kind.drawn_for)
 DURATIONS_MS = ((6, 50, 2_000), (3, 2_000, 15_000), (1, 15_000, 150_000))
 """(weight, from, to): most faults are short; one in ten may outlast a lock (60 s) and a silent client (120 s)."""
@@ -78,6 +82,7 @@ class _Drawing:
             if verb not in DRAWN:
                 raise LearnerError(f"{verb!r} cannot be drawn", f"choose among {', '.join(DRAWN)}")
         self._verbs = verbs
+        self._is_wide = lab.origin is not None and lab.origin.scenario == WIDE
 
     def plan(self) -> Plan:
         """Draw the faults, and leave out what would come on top of another one."""
@@ -142,8 +147,8 @@ class _Drawing:
                 ppm = 1 + self._choose("drift", MOST_DRIFT_PPM)
                 return f" by {ppm if self._choose('fast', 2) else -ppm}"
             case "fill_disk":
-                most = MOST_SPARE_BYTES if self._choose("spare", 4) == 0 else MOST_FREE_BYTES
-                return f" by {self._choose('free', most)}"
+                has_spare = self._is_wide and self._choose("spare", 4) == 0
+                return f" by {self._choose('free', MOST_SPARE_BYTES if has_spare else MOST_FREE_BYTES)}"
             case "delay":
                 return f" by {1 + self._choose('delay', MOST_DELAY_MS)}ms"
             case "slow_disk":
@@ -162,9 +167,9 @@ class _Drawing:
         if pair is None:
             return None
         left, right = pair[0], [pair[1]]
-        alone = self._choose("alone", 4)
-        if alone < 2:
-            left = pair[alone]
+        who_is_alone = self._choose("alone", 4 if self._is_wide else 3)
+        if who_is_alone < (2 if self._is_wide else 1):
+            left = pair[who_is_alone]
             right = [n for n in [*self._brokers, *self._clients, *self._name_servers] if n != left]
         links = [link for other in right for link in (f"{left}>{other}", f"{other}>{left}")]
         return f"{verb} {left} | {' '.join(right)}", links

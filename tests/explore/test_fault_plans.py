@@ -61,8 +61,9 @@ def test_every_kind_of_fault_is_drawn() -> None:
 
 def test_servers_and_clients_are_cut_off_from_one_other_and_from_everybody() -> None:
     sides: set[tuple[str, bool]] = set()
+    world = "name-server n; broker b; topic Orders; producer p; push w members=2"
     for seed in range(60):
-        lab = get("push-clustering").build(seed)
+        lab = get("drawn").build(seed, parameters={"world": world})
         for fault in faults_of(draw_plan(lab, ("partition",), 20_000)):
             if fault.verb == "partition":
                 (left,), right = fault.arguments["left"], fault.arguments["right"]

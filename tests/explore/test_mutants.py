@@ -24,10 +24,10 @@ from mqlab.explore.rules_of_transactions import EndsAreSaid
 from .broken.mutants import MUTANTS, Mutant
 
 QUICK: dict[int, tuple[str, int, type[Rule]]] = {
-    4: ("orderly-backlog", 17, LockedIsConsumed),
+    4: ("orderly-backlog", 15, LockedIsConsumed),
     6: ("push-clustering", 0, OffsetsKeepUp),
     9: ("retry-and-dead-letters", 0, DroppedIsLeftAlone),
-    22: ("many-files", 12, EveryKeyIsFound),
+    22: ("many-files", 3, EveryKeyIsFound),
     33: ("retry-and-dead-letters", 0, RetriesComeInTime),
     37: ("delayed-messages", 0, RetriesComeInTime),
     39: ("push-clustering", 10, OffsetsKeepUp),
