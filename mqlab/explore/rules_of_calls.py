@@ -220,7 +220,8 @@ class ProcessorsAnswer(Rule):
 class CallsGoThrough(Rule):
     """When nothing has been wrong for a while no call times out: who could not be reached is reached again.
 
-    A master that waits for its slaves may answer later than its producer waits.
+    A master that waits for its slaves may answer later than its producer waits; and a client that reads answers on one
+    thread may keep that one busy with a call of its own, so that no answer is read (clientCallbackExecutorThreads).
     """
 
     kinds = ("RequestTimedOut",)
@@ -230,13 +231,17 @@ class CallsGoThrough(Rule):
         self.judged += 1
         over_us = self.case.fault_times.over_since_us()
         server = self.case.lab.world.network.node_at(record.remote)
-        if over_us is None or server is None or self._waits_for_copies(server.name):
+        if over_us is None or server is None or self._waits_for_copies(server.name) or self._has_one_thread(record.node):
             return
         since_us = max(over_us, *self.case.ledger.processes.started_us.values())
         if record.ts_us - record.timeout_ms * 1_000 - since_us > WELL_AGAIN_US:
             ago_ms = (record.ts_us - since_us) // 1_000
             what = f"request {record.opaque} (code {record.request_code}) to {server.name}"
             self.found(record.row, f"{record.node} gives {what} up, and nothing has been wrong for {ago_ms} ms")
+
+    def _has_one_thread(self, process: str) -> bool:
+        clients = clients_in(self.case.lab, process)
+        return any(getattr(client, "client_callback_executor_threads", 0) == 1 for client, *_ in clients)
 
     def _waits_for_copies(self, process: str) -> bool:
         broker = self.case.ledger.names.broker(process)
