@@ -38,6 +38,13 @@ WAITED_FOR = (
 """Requests whose caller always waits for the answer, and gives up by itself."""
 
 
+RELAYED = (
+    RequestCode.GET_CONSUMER_RUNNING_INFO, RequestCode.CONSUME_MESSAGE_DIRECTLY,
+    RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
+)  # fmt: skip
+"""What a broker asks its clients for who asks it."""
+
+
 class FramesArrive(Rule):
     """What was written to a connection arrives there, in order, unless the connection ends."""
 
@@ -231,7 +238,9 @@ class CallsGoThrough(Rule):
         self.judged += 1
         over_us = self.case.fault_times.over_since_us()
         server = self.case.lab.world.network.node_at(record.remote)
-        if over_us is None or server is None or self._waits_for_copies(server.name) or self._has_one_thread(record.node):
+        if over_us is None or server is None or record.request_code in RELAYED or self._waits_for_copies(server.name):
+            return
+        if self._has_one_thread(record.node) or self._has_one_thread(server.name):
             return
         since_us = max(over_us, *self.case.ledger.processes.started_us.values())
         if record.ts_us - record.timeout_ms * 1_000 - since_us > WELL_AGAIN_US:
