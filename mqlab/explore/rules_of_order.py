@@ -187,7 +187,7 @@ class OneOwner(Rule):
         broker_started_us = ledger.processes.started_us.get(ledger.names.broker_of(record.broker_name), 0)
         if other != record.node:
             self.reach("two-owners-at-once", record)
-        if other == record.node:
+        if other == record.node and self._stopped_us.get((other, record.group), -1) < since_us:
             self.found(record.row, f"{other} calls its listener twice for one queue")
         elif ledger.processes.frozen_us.get(other, -1) >= since_us:
             self.excuse(HUNG_OWNER)

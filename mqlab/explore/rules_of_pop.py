@@ -125,9 +125,9 @@ class PopRule(Rule):
         return self.case.ledger.processes.started_us.get(broker, -1) > us
 
     def is_popped_otherwise(self, broker: str, group: str) -> bool:
-        """Was a group popped in order and without, since it was deleted, or its broker was away for a while?"""
+        """Was a group popped in order and without, since it was deleted, or a broker was away for a while?"""
         pops = self.case.pops
-        may_be = (broker, group) in pops.deleted_groups or broker in self.case.ledger.processes.started_again
+        may_be = (broker, group) in pops.deleted_groups or bool(self.case.ledger.processes.started_again)
         return may_be and len(pops.orders.get((broker, group), ())) > 1
 
     def lost_power_since(self, broker: str, us: int) -> bool:

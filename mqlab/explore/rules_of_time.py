@@ -130,7 +130,10 @@ class RetriesComeInTime(Rule):
     Late it comes only where something goes wrong.
     """
 
-    kinds = ("MessageParked", "MessageStored", "ParkedMessageDelivered", "SendBackStored", "MessageGivenBack")
+    kinds = (
+        "MessageParked", "MessageStored", "ParkedMessageDelivered", "SendBackStored", "MessageGivenBack",
+        "DiskFullChanged",
+    )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -143,6 +146,8 @@ class RetriesComeInTime(Rule):
         self._put_off: dict[tuple[str, str, int], int] = {}
         """(broker, unique key, level) -> how long the last copy waited to be stored: its time counts from then on."""
         self._parked_ms: dict[tuple[str, str, int], int] = {}
+        self._had_no_room_us: dict[str, int] = {}
+        """Broker -> until when it last took its disk for full: it looks again every 10 s, the first time after 60 s."""
 
     def on_event(self, record: Record) -> None:
         """Note what is parked, and judge what is delivered and what is given back."""
@@ -151,6 +156,9 @@ class RetriesComeInTime(Rule):
             return
         if record.kind == "SendBackStored":
             self._given_back(record)
+            return
+        if record.kind == "DiskFullChanged":
+            self._had_no_room_us[record.node] = record.ts_us
             return
         if not self.case.is_live:
             return
@@ -190,6 +198,8 @@ class RetriesComeInTime(Rule):
     def _nothing_wrong_since(self, record: Record, late_ms: int) -> bool:
         """Was nothing wrong since a message was due, and did its broker run all the time?"""
         due_us = record.ts_us - late_ms * 1_000
+        if self._had_no_room_us.get(record.node, -1) >= due_us:
+            return False
         began_us = self.case.ledger.processes.started_us.get(record.node, 0)
         return began_us + SETTLED_US < due_us and self.case.fault_times.none_between(due_us - SETTLED_US, record.ts_us)
 

@@ -51,9 +51,8 @@ class TimersComeInTime(Rule):
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._accepted: Record | None = None
-        self._accepted_ms = 0
-        """When that was, by the broker's clock."""
+        self._accepted: dict[tuple[str, str], tuple[Record, int]] = {}
+        """(broker, unique key) -> what is to be stored, and when it was accepted, by the broker's clock."""
         self._waiting: dict[Message, Counter[int]] = {}
         """What waits -> how many copies for each slot; those that came out too often are below 0."""
         self._held_at: dict[Message, list[Record]] = {}
@@ -69,7 +68,8 @@ class TimersComeInTime(Rule):
         """Note what waits, and judge what comes out."""
         kind = record.kind
         if kind == "TimerMessageAccepted":
-            self._accepted, self._accepted_ms = record, self.case.lab.world.nodes[record.node].now_ms()
+            now_ms = self.case.lab.world.nodes[record.node].now_ms()
+            self._accepted[record.node, record.unique_key] = record, now_ms
         elif kind == "MessageStored":
             self._stored(record)
         elif kind == "TimerPutRefused":
@@ -84,20 +84,20 @@ class TimersComeInTime(Rule):
             self._dropped(record)
 
     def _stored(self, record: Record) -> None:
-        accepted, self._accepted = self._accepted, None
-        if accepted is None or record.topic != TIMER_TOPIC or accepted.unique_key != record.unique_key:
+        if record.topic != TIMER_TOPIC or (record.node, record.unique_key) not in self._accepted:
             return
+        accepted, accepted_ms = self._accepted.pop((record.node, record.unique_key))
         message = (record.node, accepted.topic, accepted.unique_key)
         self._waiting.setdefault(message, Counter())[accepted.slot_ms] += 1
         self._held_at.setdefault(message, []).append(record)
         if self.case.is_live:
-            self._compare(accepted, record)
+            self._compare(accepted, accepted_ms, record)
 
-    def _compare(self, accepted: Record, record: Record) -> None:
+    def _compare(self, accepted: Record, accepted_ms: int, record: Record) -> None:
         """Compare the slot of a message with the time that it asks for: it is over at that time, or one slot later."""
         store = self.case.broker(record.node).store
         message = store.look_message_by_offset(record.commit_log_offset)
-        deliver_ms = _deliver_ms(message.properties, self._accepted_ms) if message is not None else None
+        deliver_ms = _deliver_ms(message.properties, accepted_ms) if message is not None else None
         if deliver_ms is None:
             return
         self.judged += 1
