@@ -332,31 +332,34 @@ class SendsEnd(Rule):
         """(process, message ids) -> the last attempt."""
         self._tries: dict[tuple[str, str], _Try] = {}
         """The same, until the sending ends."""
-        self._again: dict[tuple[str, str], int] = {}
-        """(process, task) -> the number of the try for which a queue was just selected, from the second on."""
+        self._selected_for: dict[tuple[str, str], list[int]] = {}
+        """(process, task) -> the numbers of the tries for which queues were just selected; a pool has many at once."""
 
     def _process_ended(self, record: Record) -> None:
         self._under_way = {key: sent for key, sent in self._under_way.items() if key[0] != record.target}
         self._tries = {key: tried for key, tried in self._tries.items() if key[0] != record.target}
-        self._again = {key: attempt for key, attempt in self._again.items() if key[0] != record.target}
+        self._selected_for = {key: tries for key, tries in self._selected_for.items() if key[0] != record.target}
 
     def _selected(self, record: Record) -> None:
+        self._selected_for.setdefault((record.node, record.task), []).append(record.attempt)
         if record.attempt == 1:
-            self._again.pop((record.node, record.task), None)
             return
         self.judged += 1
-        self._again[record.node, record.task] = record.attempt
         if record.broker_name == record.last_broker and self._has_others(record):
             self.found(record.row, f"try {record.attempt} goes to {record.broker_name}, where the last failed")
 
     def _attempted(self, record: Record) -> None:
-        attempt = self._again.pop((record.node, record.task), None)
+        is_new = (record.node, record.msg_id) not in self._tries
+        tries = self._selected_for.get((record.node, record.task), [])
+        this = next((n for n in tries if (n == 1) == is_new), None)
+        if this is not None:
+            tries.remove(this)
         if record.mode.lower() in ("oneway", "one-way"):
             return
         self.judged += 1
         self._under_way[record.node, record.msg_id] = record
-        if attempt is not None and (record.node, record.msg_id) not in self._tries:
-            self.found(record.row, f"try {attempt} is of another message, {record.msg_id}")
+        if this is None and tries and is_new:
+            self.found(record.row, f"try {tries.pop()} is of another message, {record.msg_id}")
         self._tried(record)
 
     def _ended(self, record: Record) -> None:

@@ -151,7 +151,7 @@ async def _send_in_transactions(producer: Producer, debits: Debits, first: int, 
     for number in range(first, first + says["messages"]):
         transferring = transfer(_message(producer, number, says))
         if says["at_once"]:
-            producer.node.spawn(transferring, "transfer")
+            producer.node.spawn(transferring, f"transfer {number}")
         else:
             await transferring
         await pause(producer.node, says["every_ms"])

@@ -90,7 +90,7 @@ async def send_in_transactions(bank: TransactionMQProducer, first: int, says: di
         if says["immune_s"]:
             message.properties[MessageConst.CHECK_IMMUNITY_TIME_IN_SECONDS] = str(says["immune_s"])
         if says["at_once"]:
-            bank.node.spawn(_transfer(bank, message), "transfer")
+            bank.node.spawn(_transfer(bank, message), f"transfer {number}")
         else:
             await _transfer(bank, message)
         await pause(bank.node, says["every_ms"])
