@@ -71,7 +71,7 @@ def why_never_given(case: Case, reader: Reader, place: Place) -> str:
     consumption = case.ledger.consumption
     if place.queue_offset < consumption.corrected.get((reader.name, *place[:3]), 0):
         return SKIPPED
-    if place[:3] in case.ledger.stores.gaps_at_slaves:
+    if (reader.group, *place[:3]) in consumption.given_by_gapped_slaves:
         return GAP
     if consumption.is_misled(reader.name, place):
         return STALE

@@ -83,6 +83,8 @@ class EachHasAnEntry(_EntryRule):
                 continue
             place = Place(broker.name, request.topic, request.queue_id, request.consume_queue_offset)
             exception = self._reason(broker, place, is_taken=unit is not None)
+            if not exception and self._is_moved_up(broker, queue, request.commit_log_offset):
+                exception = OVERTAKEN
             if exception:
                 self.excuse(exception)
             else:
@@ -94,14 +96,19 @@ class EachHasAnEntry(_EntryRule):
         master = self.case.ledger.names.original_of(broker.name)
         if broker.is_slave and is_taken and (master, place.topic) in self.case.ledger.stores.deleted_topics:
             return KEPT_BY_SLAVE
-        if broker.name in self.case.ledger.stores.overtaken:
-            return OVERTAKEN
         if not self.has_lost_power(broker):
             return ""
         stores = self.case.ledger.stores
         if place in stores.gaps:
             return GAP
         return STALE if place in stores.passed_over or place in stores.moved_up or self.case.is_stale(place) else ""
+
+    def _is_moved_up(self, broker: BrokerProcess, queue: ConsumeQueue | None, commit_log_offset: int) -> bool:
+        """Has a record its entry, but further ahead, since a file with records in front of it was deleted too soon?"""
+        stalled_at = self.case.ledger.stores.overtaken.get(broker.name)
+        if stalled_at is None or queue is None or commit_log_offset < stalled_at:
+            return False
+        return any(unit.pos == commit_log_offset for unit in queue.units())
 
 
 class QueuesBeginRight(_EntryRule):

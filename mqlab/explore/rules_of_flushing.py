@@ -13,6 +13,7 @@ from mqlab.explore.rules_of_storing import GAP, GAP_TEXT, UNFLUSHED, UNFLUSHED_T
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.protocol import fastjson
 from mqlab.protocol.errors import RecordError
+from mqlab.protocol.hashing import index_key_hash
 from mqlab.protocol.record import PHYSICAL_OFFSET_OFFSET
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, is_retry_topic
 from mqlab.sim.memory_file import MemoryFile
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mqlab.lab.processes import BrokerProcess
     from mqlab.store import ReadableStore
     from mqlab.store.consume_queue import CqUnit
+    from mqlab.store.index_file import IndexFile
 
 MOST_ANSWERS = 64
 FAR_AWAY_MS = 1 << 45
@@ -34,6 +36,8 @@ WRITTEN_US = 2_000_000
 PAGE_BYTES = 4_096
 MANY_PAGES = 12
 """Each page survives a loss of power or not, like a coin; that so many survive all does not happen."""
+INDEX_HEADER_BYTES, INDEX_SLOT_BYTES, INDEX_ITEM_BYTES = 40, 4, 20
+"""What an index file is made of (IndexFile)."""
 
 
 class SafeIsFlushed(Rule):
@@ -190,14 +194,15 @@ class EveryKeyIsFound(Rule):
             if unit is not None and begin < unit.pos < end and may_lose_the_unflushed(self.case, place.broker):
                 self.excuse(UNFLUSHED)
                 continue
-            before = self.case.ledger.stores.before_power_cut.get(place.broker, 0)
+            has_lost_power = place.broker in self.case.ledger.processes.power_lost_us
             for key in keys:
                 answer = store.query_message(place.topic, key, MOST_ANSWERS, 0, FAR_AWAY_MS)
-                if not _has(answer.messages, at) and unit is not None and unit.pos < before:
+                is_found = _has(answer.messages, at)
+                if not is_found and has_lost_power and unit is not None and _is_lost(store, place.topic, key, unit):
                     self.excuse(GAP)
-                elif not _has(answer.messages, at):
+                elif not is_found:
                     self.found(None, f"asked for {key!r} of {place.topic}, {place.broker} does not find {place}")
-                elif unit is not None and place.broker not in self.case.ledger.processes.power_lost_us:
+                elif unit is not None and not has_lost_power:
                     self._ask_for_its_time(store, place, key, unit)
 
     def _ask_for_its_time(self, store: ReadableStore, place: Place, key: str, unit: CqUnit) -> None:
@@ -207,6 +212,27 @@ class EveryKeyIsFound(Rule):
             self.found(None, f"asked for {key!r} of {place.topic} at {stored_ms}, {place.broker} does not find {place}")
         if _has(store.query_message(place.topic, key, MOST_ANSWERS, stored_ms + 1, FAR_AWAY_MS).messages, at):
             self.found(None, f"asked for {key!r} of {place.topic} behind {stored_ms}, {place.broker} finds {place}")
+
+
+def _is_lost(store: ReadableStore, topic: str, key: str, unit: CqUnit) -> bool:
+    """Has a loss of power taken a key: with a whole file of the index that later ones follow, or with a page of it?"""
+    files = store.index_service.files
+    ours = [file for file in files if file.begin_phy_offset <= unit.pos <= file.end_phy_offset]
+    if not ours:
+        return any(unit.pos < file.begin_phy_offset for file in files)
+    return any(_lacks_a_page(file, f"{topic}#{key}", unit.pos) for file in ours)
+
+
+def _lacks_a_page(file: IndexFile, key: str, pos: int) -> bool:
+    """Are items of an index file zeros, or is the slot of a key whose item is there?"""
+    items_at = INDEX_HEADER_BYTES + file.hash_slot_num * INDEX_SLOT_BYTES
+    read = file.file.read(items_at + INDEX_ITEM_BYTES, (file.index_count - 1) * INDEX_ITEM_BYTES)
+    items = [read[at : at + INDEX_ITEM_BYTES] for at in range(0, len(read), INDEX_ITEM_BYTES)]
+    if not all(any(item) for item in items):
+        return True
+    slot_at = INDEX_HEADER_BYTES + index_key_hash(key) % file.hash_slot_num * INDEX_SLOT_BYTES
+    is_put = any(item[4:12] == pos.to_bytes(8, "big") for item in items)
+    return is_put and not any(file.file.read(slot_at, INDEX_SLOT_BYTES))
 
 
 def _has(records: list[bytes], at: bytes) -> bool:

@@ -339,25 +339,40 @@ class LocalOffsetsAreKept(Rule):
         super().__init__(case)
         self._written: dict[tuple[str, str], dict[MessageQueue, int]] = {}
         """(process, group) -> queue -> the offset that was written last."""
+        self._read: tuple[tuple[int, str, str], dict[MessageQueue, int]] = ((-1, "", ""), {})
+        """When a file was read last, and what it said."""
 
     def on_event(self, record: Record) -> None:
         """Compare the file with what was written; a machine that loses power may lose it."""
         if record.kind == "PowerLost":
             self._written = {at: offsets for at, offsets in self._written.items() if at[0] != record.target}
             return
-        consumer = push_consumer_of(self.case.lab, record.node, record.group) if self.case.is_live else None
-        store = consumer.impl.offset_store if consumer is not None else None
-        if not isinstance(store, LocalFileOffsetStore):
+        store = self._store_of(record)
+        if store is None:
             return
         written = self._written.setdefault((record.node, record.group), {})
-        written[MessageQueue(record.topic, record.broker_name, record.queue_id)] = record.queue_offset
+        this = MessageQueue(record.topic, record.broker_name, record.queue_id)
+        written[this] = record.queue_offset
         self.judged += 1
-        said = OffsetSerializeWrapper.decode(self.case.lab.world.nodes[record.node].disk.read_bytes(store.path))
-        gone = [queue for queue in written if queue not in said.offset_table]
-        if gone:
-            self.found(record.row, f"{record.node} has written {written[gone[0]]} of {gone[0]}, and the file lacks it")
-            for queue in gone:
-                del written[queue]
+        said = self._said_at(record, store.path)
+        # Of the others the offsets may be newer than the events that follow.
+        wrong = [each for each in written if each not in said or (each == this and said[each] != record.queue_offset)]
+        for queue in wrong:
+            offset = written.pop(queue)
+            self.found(record.row, f"{record.node} has written {offset} of {queue}, and the file has {said.get(queue)}")
+
+    def _store_of(self, record: Record) -> LocalFileOffsetStore | None:
+        consumer = push_consumer_of(self.case.lab, record.node, record.group) if self.case.is_live else None
+        store = consumer.impl.offset_store if consumer is not None else None
+        return store if isinstance(store, LocalFileOffsetStore) else None
+
+    def _said_at(self, record: Record, path: str) -> dict[MessageQueue, int]:
+        """What the file says at this moment; it is written once for the queues of which events tell side by side."""
+        moment = (record.ts_us, path, record.node)
+        if self._read[0] != moment:
+            data = self.case.lab.world.nodes[record.node].disk.read_bytes(path)
+            self._read = moment, OffsetSerializeWrapper.decode(data).offset_table
+        return self._read[1]
 
 
 class ProgressIsKept(Rule):

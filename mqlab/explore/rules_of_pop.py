@@ -126,8 +126,9 @@ class PopRule(Rule):
 
     def is_popped_otherwise(self, broker: str, group: str) -> bool:
         """Was a group popped in order and without, since it was deleted, or a broker was away for a while?"""
-        pops = self.case.pops
-        may_be = (broker, group) in pops.deleted_groups or bool(self.case.ledger.processes.started_again)
+        pops, ledger = self.case.pops, self.case.ledger
+        was_away = any(ledger.names.broker(process) is not None for process in ledger.processes.started_again)
+        may_be = was_away or (broker, group) in pops.deleted_groups
         return may_be and len(pops.orders.get((broker, group), ())) > 1
 
     def lost_power_since(self, broker: str, us: int) -> bool:

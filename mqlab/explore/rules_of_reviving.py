@@ -44,6 +44,7 @@ LONE_ACKS_TEXT = (
 SETTLED_US = 10_000_000
 """A few tries to settle a message, each of 3 s at the most."""
 
+
 class RevivedInTime(PopRule):
     """Nobody gets a message that another one of the group may still be at: it is invisible until its time is over.
 
@@ -87,7 +88,8 @@ class RevivedInTime(PopRule):
             # In order an attempt that asks again gets the same messages.
             if is_out and not this.in_order and handed.unique_key == this.unique_key:
                 # The one that is out may have got its time after the start, from a handle of before.
-                if self.started_since(record.node, before[0].popped_us):
+                times = [handed, *(each for each in before if each.changed)]
+                if any(self.started_since(record.node, each.popped_us) for each in times):
                     self.excuse(FORGOTTEN)
                 elif handed.in_order and self.is_popped_otherwise(record.node, record.group):
                     self.excuse(IN_ORDER_NO_MORE)
@@ -251,12 +253,12 @@ class DoneIsSettled(PopRule):
             self._done[self._place(record)] = record
 
     def _not_settled(self, record: Record) -> None:
-        # Of a handle that is over for who says so; its proxy may have got a newer one, and lost it.
         place = (record.node, *self._place(record))
         self.judged += 1
         if place in self._given_up:
             at = f"{place[1]} offset {record.queue_offset}"
             self.found(record.row, f"{record.node} settles the message at {at} again, whose handle has expired")
+        # Of a handle that is over for who says so; its proxy may have got a newer one, and lost it.
         if "INVALID_RECEIPT_HANDLE" in record.reason:
             self._done.pop(place[1:], None)
             self._given_up[place] = None

@@ -38,8 +38,8 @@ GAP_TEXT = (
     "Queues are flushed less often than the log, and the checkpoint tells when an entry was written, not when it was "
     "flushed. When the machine loses power and recovery begins at a later file, the entries that are gone are not "
     "written again: the messages are in the log and in no queue. What recovery goes on with, and what is stored next, "
-    "takes their places: a group that had passed these does not ask for it. A file of the "
-    "index may be lost, too, and is not written again where a later one is there: its messages are not found by key."
+    "takes their places: a group that had passed these does not ask for it. A file of the index, or a page of "
+    "one, may be lost, too, and is not written again where a later one is there: its messages are not found by key."
 )
 
 

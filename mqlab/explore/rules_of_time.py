@@ -130,10 +130,11 @@ class RetriesComeInTime(Rule):
     Late it comes only where something goes wrong.
     """
 
-    kinds = (
-        "MessageParked", "MessageStored", "ParkedMessageDelivered", "SendBackStored", "MessageGivenBack",
-        "DiskFullChanged",
-    )  # fmt: skip
+    LOOKS: ClassVar[dict[str, str]] = {
+        "MessageGivenBack": "_asked_for", "SendBackStored": "_given_back", "DiskFullChanged": "_has_room",
+        "MessageParked": "_parked", "MessageStored": "_stored", "ParkedMessageDelivered": "_delivered",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -143,54 +144,48 @@ class RetriesComeInTime(Rule):
         """What was stored again with another level than the broker would have chosen."""
         self._due: dict[tuple[str, str, str, int], list[int]] = {}
         """(broker, topic, unique key, level) -> when each copy is due, in ms of the broker's clock."""
-        self._put_off: dict[tuple[str, str, int], int] = {}
-        """(broker, unique key, level) -> how long the last copy waited to be stored: its time counts from then on."""
         self._parked_ms: dict[tuple[str, str, int], int] = {}
+        """(broker, unique key, level) -> when a copy was last to be parked."""
+        self._put_off: dict[tuple[str, str, int], int] = {}
+        """The same -> how long that one waited to be stored: its time counts from then on."""
         self._had_no_room_us: dict[str, int] = {}
         """Broker -> until when it last took its disk for full: it looks again every 10 s, the first time after 60 s."""
 
-    def on_event(self, record: Record) -> None:
-        """Note what is parked, and judge what is delivered and what is given back."""
-        if record.kind == "MessageGivenBack":
-            self._asked[record.group, record.delay_level] = None
-            return
-        if record.kind == "SendBackStored":
-            self._given_back(record)
-            return
-        if record.kind == "DiskFullChanged":
-            self._had_no_room_us[record.node] = record.ts_us
-            return
+    def _asked_for(self, record: Record) -> None:
+        self._asked[record.group, record.delay_level] = None
+
+    def _has_room(self, record: Record) -> None:
+        self._had_no_room_us[record.node] = record.ts_us
+
+    def _stored(self, record: Record) -> None:
+        if record.topic == RMQ_SYS_SCHEDULE_TOPIC and self.case.is_live:
+            key, now_ms = (record.node, record.unique_key, record.queue_id + 1), self._now_ms(record)
+            self._put_off[key] = now_ms - self._parked_ms.get(key, now_ms)
+
+    def _delivered(self, record: Record) -> None:
+        """Judge the time. Of several copies, or one that comes again after a crash, no one can say which it is."""
         if not self.case.is_live:
             return
-        broker = self.case.lab.world.nodes[record.node]
-        if record.kind == "MessageStored":
-            if record.topic == RMQ_SYS_SCHEDULE_TOPIC:
-                waits = (record.node, record.unique_key, record.queue_id + 1)
-                self._put_off[waits] = broker.now_ms() - self._parked_ms.get(waits, broker.now_ms())
-            return
-        key = (record.node, record.topic, record.unique_key, record.delay_level)
-        waits = (record.node, record.unique_key, record.delay_level)
-        if record.kind == "MessageParked":
-            self._parked_ms[waits] = broker.now_ms()
-            self._parked(record, broker.now_ms(), self._due.setdefault(key, []))
-            return
-        # Of several copies, or one that comes again after a crash, no one can say which it is.
         self.judged += 1
-        due = self._due.get(key, [0])
-        late_ms = broker.now_ms() - due[0]
+        due = self._due.get((record.node, record.topic, record.unique_key, record.delay_level), [0])
+        late_ms = self._now_ms(record) - due[0]
+        put_off_ms = self._put_off.get((record.node, record.unique_key, record.delay_level), 0)
         if late_ms < 0:
             self.found(record.row, f"message {record.unique_key} comes {-late_ms} ms before its time")
-        elif (
-            len(due) == 1
-            and late_ms - self._put_off.get(waits, 0) > LATE_MS
-            and self._nothing_wrong_since(record, late_ms)
-        ):
+        elif len(due) == 1 and late_ms - put_off_ms > LATE_MS and self._nothing_wrong_since(record, late_ms):
             self.found(record.row, f"message {record.unique_key} comes {late_ms} ms after its time")
 
-    def _parked(self, record: Record, now_ms: int, due: list[int]) -> None:
+    def _now_ms(self, record: Record) -> int:
+        return self.case.lab.world.nodes[record.node].now_ms()
+
+    def _parked(self, record: Record) -> None:
         """Note when a message is due: that is what its level says, whatever the event does."""
+        if not self.case.is_live:
+            return
+        now_ms = self._parked_ms[record.node, record.unique_key, record.delay_level] = self._now_ms(record)
         delays_ms = delay_level_table(self.case.broker(record.node).running().message_store_config.message_delay_level)
         delay_ms = delays_ms[min(record.delay_level, len(delays_ms)) - 1]
+        due = self._due.setdefault((record.node, record.topic, record.unique_key, record.delay_level), [])
         due.append(now_ms + delay_ms)
         if record.delay_ms != delay_ms:
             self.found(record.row, f"level {record.delay_level} is {delay_ms} ms, and a message is parked for another")

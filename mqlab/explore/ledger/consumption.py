@@ -46,6 +46,8 @@ class ConsumptionBook:
         self.pulled_from: dict[tuple[str, str, str, int], int] = {}
         """(group, broker, topic, queue id) -> the least offset that the group asked for since the broker's last start.
         """
+        self.given_by_gapped_slaves: dict[tuple[str, str, str, int], None] = {}
+        """(group, broker, topic, queue id) of which a slave that has lost entries of it gave messages to the group."""
         self.corrected: dict[tuple[str, str, str, int], int] = {}
         """(reader, broker, topic, queue id) -> the highest offset that a reader was told, since its own was illegal."""
         self._misled: dict[tuple[str, str, str, int], dict[range, None]] = {}
@@ -282,8 +284,10 @@ class ConsumptionBook:
         self._asked_from[row[NODE], group, topic, broker_name, queue_id] = queue_offset
 
     def _pull_answered(self, row: Row) -> None:
-        group, topic, queue_id, queue_offset = row[FIRST_FIELD : FIRST_FIELD + 4]
+        group, topic, queue_id, queue_offset, _, messages = row[FIRST_FIELD : FIRST_FIELD + 6]
         queue = (group, self._names.original_of(row[NODE]), topic, queue_id)
+        if messages and queue[1] != row[NODE] and queue[1:] in self._stores.gaps_at_slaves:
+            self.given_by_gapped_slaves[queue] = None
         self.pulled_from[queue] = min(queue_offset, self.pulled_from.get(queue, queue_offset))
 
     def _pull_finished(self, row: Row) -> None:

@@ -43,8 +43,10 @@ class StoreBook:
         """All of these keys."""
         self._stalled: dict[str, int] = {}
         """Broker -> the place of its log from which on nothing gets an entry, as its disk is full."""
-        self.overtaken: dict[str, None] = {}
-        """The brokers that deleted a file in which something had no entry yet: the next ones stand too far ahead."""
+        self.overtaken: dict[str, int] = {}
+        """Broker -> the place of its log at which entries stood still when a file with what follows was deleted: the
+        next ones stand too far ahead in their queues.
+        """
         self._begins_late: dict[tuple[str, str, int], int] = {}
         """(broker, topic, queue id) -> where a queue begins again that was deleted while a message of it waited for its
         entry. Offsets begin at 0, so what is stored in front of it gets no entry: it is forgotten, too (the comment of
@@ -60,8 +62,6 @@ class StoreBook:
         """Places whose message a recovery gave no entry, since the queue still had entries of lost messages then."""
         self.in_passed_over: dict[str, None] = {}
         """The unique keys of these messages."""
-        self.before_power_cut: dict[str, int] = {}
-        """Broker -> up to where its log was stored before its machine last lost power."""
         self.holes: dict[str, tuple[int, int]] = {}
         """Broker -> from the first unreadable record in front of where its last recovery began, up to there."""
         self.gaps_at_slaves: dict[tuple[str, str, int], None] = {}
@@ -153,7 +153,6 @@ class StoreBook:
         assert recovery is not None
         for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and _is_another(store, kept)]:
             self._is_lost(place)
-        self.before_power_cut[row[NODE]] = recovery.end
         self._find_holes(row[NODE], store, recovery.started_at)
         if (master := self._names.original_of(row[NODE])) != row[NODE]:
             self._find_gaps_of_slave(master, store, recovery.end)
@@ -227,8 +226,8 @@ class StoreBook:
         broker = self._names.broker(row[NODE])
         assert broker is not None
         end = int(name) + broker.store.config.mapped_file_size_commit_log
-        if self._stalled.get(row[NODE], end) < end:
-            self.overtaken[row[NODE]] = None
+        if (stalled_at := self._stalled.get(row[NODE], end)) < end:
+            self.overtaken[row[NODE]] = stalled_at
         for place, kept in self.stored.items():
             if place.broker == row[NODE] and kept.commit_log_offset < end:
                 self.deleted[place] = None

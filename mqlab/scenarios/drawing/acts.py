@@ -167,9 +167,7 @@ class Acts:
     def delete_topic(self, act: Part) -> None:
         """Delete a topic at all brokers and name servers; who sends to it makes it anew, with offsets from 0 on."""
         self.administrator.ask(RequestCode.DELETE_TOPIC_IN_BROKER, h.DeleteTopicRequestHeader(act.name))
-        self.administrator.ask_name_servers(
-            RequestCode.DELETE_TOPIC_IN_NAMESRV, h.DeleteTopicFromNamesrvRequestHeader(act.name)
-        )
+        self.forget_topic(act)
 
     def forget_topic(self, act: Part) -> None:
         """Delete a topic at the name servers alone; they know it again with the next report of a broker that has it."""

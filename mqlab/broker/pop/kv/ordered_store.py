@@ -13,7 +13,9 @@ _FRAME = struct.Struct(">II")
 _ENTRY = struct.Struct(">BHI")
 _PUT, _DELETE = 1, 0
 COMPACT_BYTES = 32 * 1024
-"""A log that is longer than this, and than twice what it keeps, is written anew."""
+"""A log that is longer than this, and than twice what it keeps, is written anew: a length that worlds of some hundred
+messages reach.
+"""
 
 
 class OrderedStore:
