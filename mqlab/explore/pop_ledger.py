@@ -115,6 +115,8 @@ class PopLedger:
         """The offset at which a group that had none began to pop a queue."""
         self.began_again: dict[Queue, int] = {}
         """The same when it had begun before, and has none any more."""
+        self.attempts: dict[tuple[str, str], str] = {}
+        """(broker, address of a consumer) -> the attempt that its last pop belongs to."""
         self.orders: dict[tuple[str, str], dict[bool, None]] = {}
         """(broker, group) -> whether it was popped for in order, and whether without."""
         self.deleted_groups: dict[tuple[str, str], None] = {}
@@ -190,7 +192,8 @@ class PopLedger:
                 self.reset_us[queue] = row[TS_US]
 
     def _asked(self, row: Row) -> None:
-        group, topic, _, _, _, _, in_order, *_ = row[FIRST_FIELD:]
+        group, topic, _, _, _, _, in_order, attempt_id, _, remote, _ = row[FIRST_FIELD:]
+        self.attempts[row[NODE], remote] = attempt_id
         self.groups.setdefault((row[NODE], group), {})[topic] = None
         self.orders.setdefault((row[NODE], group), {})[in_order] = None
 

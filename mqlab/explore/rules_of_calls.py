@@ -224,6 +224,12 @@ class ProcessorsAnswer(Rule):
         return self.case.pull_comes_to_no_record(reader, place, queue.max_offset_in_queue)
 
 
+def _all_well_since_us(case: Case) -> int | None:
+    """Since when nothing is wrong and everybody runs; None while a fault holds."""
+    over_us = case.fault_times.over_since_us()
+    return None if over_us is None else max([over_us, *case.ledger.processes.started_us.values()])
+
+
 class CallsGoThrough(Rule):
     """When nothing has been wrong for a while no call times out: who could not be reached is reached again.
 
@@ -236,13 +242,12 @@ class CallsGoThrough(Rule):
     def on_event(self, record: Record) -> None:
         """Look whether there was a reason."""
         self.judged += 1
-        over_us = self.case.fault_times.over_since_us()
+        since_us = _all_well_since_us(self.case)
         server = self.case.lab.world.network.node_at(record.remote)
-        if over_us is None or server is None or record.request_code in RELAYED or self._waits_for_copies(server.name):
+        if since_us is None or server is None or record.request_code in RELAYED or self._waits_for_copies(server.name):
             return
         if self._has_one_thread(record.node) or self._has_one_thread(server.name):
             return
-        since_us = max(over_us, *self.case.ledger.processes.started_us.values())
         if record.ts_us - record.timeout_ms * 1_000 - since_us > WELL_AGAIN_US:
             ago_ms = (record.ts_us - since_us) // 1_000
             what = f"request {record.opaque} (code {record.request_code}) to {server.name}"
@@ -287,9 +292,8 @@ class ServersAreReached(Rule):
 
     def at_end(self) -> None:
         """Look who is left out, where all has been well for some heartbeats."""
-        over_us = self.case.fault_times.over_since_us()
-        now_us = self.case.lab.world.now_us
-        if over_us is None or now_us - max(over_us, *self.case.ledger.processes.started_us.values()) < REACHED_US:
+        since_us, now_us = _all_well_since_us(self.case), self.case.lab.world.now_us
+        if since_us is None or now_us - since_us < REACHED_US:
             return
         for name, process in self.case.lab.processes.items():
             for client, _, _ in clients_in(self.case.lab, name):

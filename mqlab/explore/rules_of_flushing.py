@@ -289,6 +289,7 @@ class TablesAreWritten(SettledRule):
         """Is it another offset than before? Consumers tell theirs every 5 s, whether they got on or not."""
         if record.kind == "ParkedMessageDelivered":
             self._delivered[record.node, record.delay_level, record.unique_key] = None
+            return True
         if record.kind != "OffsetCommitted":
             self._forget(record)
             return True
@@ -323,13 +324,13 @@ class TablesAreWritten(SettledRule):
 
     def _forget(self, record: Record) -> None:
         """Forget what was committed of what is gone, or has begun anew."""
-        gone = {"SubscriptionGroupDeleted": (0, 1), "TopicDeleted": (0, 2), "BrokerStarted": (0,)}.get(record.kind)
-        if gone is not None:
-            key = (record.node, getattr(record, "group", ""), getattr(record, "topic", ""))
-            same = tuple(key[each] for each in gone)
-            self._offsets = {
-                at: offset for at, offset in self._offsets.items() if tuple(at[each] for each in gone) != same
-            }
+        gone = [at for at in self._offsets if at[0] == record.node]
+        if record.kind == "SubscriptionGroupDeleted":
+            gone = [at for at in gone if at[1] == record.group]
+        elif record.kind == "TopicDeleted":
+            gone = [at for at in gone if at[2] == record.topic]
+        for at in gone:
+            del self._offsets[at]
 
     def _look_at_groups(self, process: BrokerProcess) -> None:
         """Compare what the memory knows of each group with what was committed last."""

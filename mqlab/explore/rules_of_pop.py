@@ -442,22 +442,17 @@ class OrderedPopsWait(PopRule):
     An attempt that asks once more gets the same messages again.
     """
 
-    kinds = ("PopReceived", "MessagePopped")
+    kinds = ("MessagePopped",)
     EXCEPTIONS: ClassVar[dict[str, str]] = {ORDER_FORGOTTEN: ORDER_FORGOTTEN_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._out: dict[Queue, dict[int, Handed]] = {}
         """Queue -> what was handed out of it in order and is not done, by its offset."""
-        self._attempts: dict[tuple[str, str], str] = {}
-        """(broker, address of a consumer) -> the attempt that its last pop belongs to."""
         self._attempt_of: dict[tuple[Queue, int], str] = {}
 
     def on_event(self, record: Record) -> None:
         """Look at what is out in front of a message."""
-        if record.kind == "PopReceived":
-            self._attempts[record.node, record.remote] = record.attempt_id
-            return
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         this = self.case.pops.handed[queue, record.queue_offset][-1]
         if not this.in_order or not self.case.is_live:
@@ -476,13 +471,13 @@ class OrderedPopsWait(PopRule):
                     behind = f"{queue} offset {record.queue_offset}, and offset {offset} is still out"
                     self.found(record.row, f"{record.group} gets the message at {behind}")
         out[record.queue_offset] = this
-        self._attempt_of[queue, record.queue_offset] = self._attempts.get((record.node, record.remote), "")
+        self._attempt_of[queue, record.queue_offset] = self.case.pops.attempts.get((record.node, record.remote), "")
 
     def _must_wait(self, record: Record, queue: Queue, offset: int, handed: Handed) -> bool:
         """Is what is handed out now behind this one, or this one itself, which another attempt has?"""
         if handed.pop_time == record.pop_time:
             return False
-        attempt = self._attempts.get((record.node, record.remote), "")
+        attempt = self.case.pops.attempts.get((record.node, record.remote), "")
         # Who names no attempt never asks for one once more.
         another = not attempt or self._attempt_of.get((queue, offset)) != attempt
         return offset < record.queue_offset or (offset == record.queue_offset and another)
@@ -494,12 +489,10 @@ class DeliveriesAreCounted(PopRule):
     That is counted from one pop of its queue to the next, for another attempt; a broker that was killed begins anew.
     """
 
-    kinds = ("PopReceived", "MessagePopped", "MessageSettled")
+    kinds = ("MessagePopped", "MessageSettled")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._attempts: dict[tuple[str, str], str] = {}
-        """(broker, address of a consumer) -> the attempt that its last pop belongs to."""
         self._pops: dict[Queue, tuple[int, str]] = {}
         """Queue -> when it was popped last, and for which attempt."""
         self._before: dict[Queue, dict[int, int]] = {}
@@ -508,17 +501,14 @@ class DeliveriesAreCounted(PopRule):
 
     def on_event(self, record: Record) -> None:
         """Note who pops what, and judge what was told of it when it is settled."""
-        if record.kind == "PopReceived":
-            self._attempts[record.node, record.remote] = record.attempt_id
-        elif record.kind == "MessagePopped":
-            if record.revive_qid == POP_ORDER_REVIVE_QUEUE:
-                self._popped(record)
-        else:
+        if record.kind == "MessageSettled":
             self._settled(record)
+        elif record.revive_qid == POP_ORDER_REVIVE_QUEUE:
+            self._popped(record)
 
     def _popped(self, record: Record) -> None:
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
-        attempt = self._attempts.get((record.node, record.remote), "")
+        attempt = self.case.pops.attempts.get((record.node, record.remote), "")
         if self._pops.get(queue, (0, ""))[0] != record.pop_time:
             is_another = not attempt or self._pops.get(queue, (0, ""))[1] != attempt
             counts = self._counts.get(queue, {})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.scenarios.demo import process_of
 from mqlab.scenarios.drawing.kinds import ALL, CONDITIONS
-from mqlab.scenarios.drawing.loads import refuses
+from mqlab.scenarios.drawing.loads import OFTEN_SLOW_MS, refuses
 from mqlab.scenarios.drawing.ways import properties_of
 from mqlab.scenarios.numbered import KEY, body_of, pause
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mqlab.sim import Node
 
 QUICK_MS, SLOW_ONE_IN = 20, 20
-OFTEN_SLOW_ONE_IN, OFTEN_SLOW_MS = 4, range(500, 3_001)
-"""A listener that may take so long does so for one message in four; one that may take more, or less, rarely does."""
+OFTEN_SLOW_ONE_IN = 4
+"""A listener that may take seconds does so for one message in so many."""
 INVISIBLE_MS = 15_000
 LEAST_INVISIBLE_MS = 10_000
 """Less a proxy refuses."""
