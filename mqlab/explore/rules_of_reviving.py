@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from mqlab.explore.places import Place
 from mqlab.explore.pop_ledger import Point, Queue
@@ -220,6 +220,19 @@ class RevivedOnce(PopRule):
                 self.found(record.row, f"{node} has stored {unique_key} in {topic}, and its reviver does not know")
 
 
+class _Given(NamedTuple):
+    """A message as a 5.x client is given it: the offset is that of the queue it came from, be it of a topic of retries.
+
+    The client does not say which of the two: it shows what was sent to the group again under its own topic.
+    """
+
+    broker: str
+    group: str
+    queue_id: int
+    offset: int
+    message_id: str
+
+
 class DoneIsSettled(PopRule):
     """What a listener of a 5.x client is done with comes no more, unless it could not be settled in its time.
 
@@ -235,14 +248,14 @@ class DoneIsSettled(PopRule):
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._done: dict[tuple[Queue, int], Record] = {}
-        """(queue, offset) -> the end of the listener that was content with the message."""
-        self._given_up: dict[tuple[str, Queue, int], None] = {}
-        """(process, queue, offset) of what can be settled no more, until the listener is given it again."""
+        self._done: dict[_Given, Record] = {}
+        """The end of the listener that was content with a message."""
+        self._given_up: dict[tuple[str, _Given], None] = {}
+        """What a process can settle no more, until its listener is given it again."""
 
     def _started(self, record: Record) -> None:
         if self._given_up:
-            self._given_up.pop((record.node, *self._place(record)), None)
+            self._given_up.pop((record.node, self._given(record)), None)
 
     def _ended(self, record: Record) -> None:
         node = record.target if record.kind == "NodeCrashed" else record.node
@@ -250,22 +263,22 @@ class DoneIsSettled(PopRule):
 
     def _finished(self, record: Record) -> None:
         if self.case.pops.groups and record.status == "SUCCESS" and self._is_of_5(record):
-            self._done[self._place(record)] = record
+            self._done[self._given(record)] = record
 
     def _not_settled(self, record: Record) -> None:
-        place = (record.node, *self._place(record))
+        given = self._given(record)
         self.judged += 1
-        if place in self._given_up:
-            at = f"{place[1]} offset {record.queue_offset}"
-            self.found(record.row, f"{record.node} settles the message at {at} again, whose handle has expired")
+        if (record.node, given) in self._given_up:
+            reason = f"{record.node} settles {record.msg_id} of {record.topic} for {record.group} again"
+            self.found(record.row, f"{reason}, though its handle has expired")
         # Of a handle that is over for who says so; its proxy may have got a newer one, and lost it.
         if "INVALID_RECEIPT_HANDLE" in record.reason:
-            self._done.pop(place[1:], None)
-            self._given_up[place] = None
+            self._done.pop(given, None)
+            self._given_up[record.node, given] = None
 
-    def _place(self, record: Record) -> tuple[Queue, int]:
+    def _given(self, record: Record) -> _Given:
         broker = self.case.ledger.names.broker_of(record.broker_name)
-        return Queue(broker, record.group, record.topic, record.queue_id), record.queue_offset
+        return _Given(broker, record.group, record.queue_id, record.queue_offset, record.msg_id)
 
     def _is_of_5(self, record: Record) -> bool:
         clients = clients_in(self.case.lab, record.node)
@@ -274,7 +287,9 @@ class DoneIsSettled(PopRule):
     def _revived(self, record: Record) -> None:
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         handed = self.case.pops.find(queue, record.queue_offset, record.pop_time)
-        done = self._done.get((queue, record.queue_offset))
+        done = self._done.get(
+            _Given(record.node, record.group, record.queue_id, record.queue_offset, record.unique_key)
+        )
         if handed is None or done is None or handed.said_done:
             return
         until_us = (handed.until_ms - self.case.lab.world.epoch_ms) * 1_000

@@ -44,6 +44,12 @@ def test_every_rule_holds(name: str) -> None:
             assert sum(rule.excused.values()) <= rule.judged, rule
 
 
+def test_a_message_of_a_retry_topic_is_another_one_than_that_at_the_same_place_of_its_topic() -> None:
+    trial = Trial("through-a-proxy", 7, plan=("at 4270ms: cut broker-a > proxy-1 for 14482ms",))
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    assert trial.outcome.goals["5x-message-comes-again"]
+
+
 def test_no_rule_is_silent_in_all_scenarios() -> None:
     silent = {rule.__name__ for rule in RULES}
     for name, seed in (
