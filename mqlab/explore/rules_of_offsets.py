@@ -355,6 +355,10 @@ class LocalOffsetsAreKept(Rule):
         written[this] = record.queue_offset
         self.judged += 1
         said = self._said_at(record, store.path)
+        if said.get(this) != record.queue_offset:
+            # A process that was frozen may write twice at one moment.
+            self._read = (-1, "", ""), {}
+            said = self._said_at(record, store.path)
         # Of the others the offsets may be newer than the events that follow.
         wrong = [each for each in written if each not in said or (each == this and said[each] != record.queue_offset)]
         for queue in wrong:

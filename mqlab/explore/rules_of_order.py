@@ -46,8 +46,8 @@ ANOTHER_HAS_IT = "it belongs to another member now"
 """The reason of a queue that is dropped since it was shared anew."""
 UNLOCKED_US = 20_000_000
 """A lock that was not renewed for so long is given back whatever its listener does (UNLOCK_DELAY_TIME_MILLS)."""
-RENEWED_US = 45_000_000
-"""Nobody else gets a lock that was renewed so lately, also where clocks are wrong: it lives for 60 s."""
+RENEWED = 0.75
+"""Nobody else gets a lock that was renewed in this part of its life, also where clocks are wrong: it lives for 60 s."""
 TRUSTED_FOR_US = 31_000_000
 """An owner trusts its lock for 30 s after the answer (rocketmq.client.rebalance.lockMaxLiveTime)."""
 FAR_TOO_LONG_US = 37_000_000
@@ -114,7 +114,6 @@ class InOrder(Rule):
         else:
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
             self.found(record.row, f"offset {record.queue_offset} of {at} was consumed before offset {begin}")
-
 
     def _is_done_with(self, reader: Reader, place: Place) -> bool:
         """Is this message not wanted, or given back, as one that was tried too often is (checkReconsumeTimes)?"""
@@ -257,8 +256,11 @@ class LockedIsConsumed(Rule):
                 self._taken_over(record, self._owner.get(key, record.client_id))
                 self._owner[key] = record.client_id
             else:
-                self._owner.pop(key, None)
+                owner = self._owner.pop(key, record.client_id)
                 self._unlocked_us[key, record.client_id] = record.ts_us
+                self.judged += 1
+                if owner != record.client_id:
+                    self.found(record.row, f"{record.node} takes {owner}'s lock away, as {record.client_id} lets go")
 
     def _queue(self, record: Record) -> QueueKey:
         return record.group, record.topic, self.case.ledger.names.broker_of(record.broker_name), record.queue_id
@@ -269,6 +271,7 @@ class LockedIsConsumed(Rule):
             return
         queue = MessageQueue(record.topic, self.case.broker(record.node).settings["broker_name"], record.queue_id)
         began_us = self.case.ledger.processes.started_us.get(record.node, 0)
+        lives_us = self.case.broker(record.node).running().broker_config.rebalance_lock_max_live_time * 1_000
         for process, client, member in consumers_of(self.case.lab):
             if not isinstance(client, DefaultMQPushConsumer) or member.group_name != record.group:
                 continue
@@ -278,7 +281,7 @@ class LockedIsConsumed(Rule):
                 continue
             self.judged += 1
             ago_us = record.ts_us - held.last_lock_us
-            if ago_us < RENEWED_US:
+            if ago_us < RENEWED * lives_us:
                 text = f"gives {owner}'s lock of {queue} to {record.client_id}, {ago_us // 1_000} ms after renewing it"
                 self.found(record.row, f"{record.node} {text}")
 

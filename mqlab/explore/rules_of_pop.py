@@ -533,32 +533,3 @@ class DeliveriesAreCounted(PopRule):
             at = f"{queue} offset {record.queue_offset}"
             times = f"{record.delivery_attempt} of {least} times"
             self.found(record.row, f"the message at {at} says that it was handed out {times}")
-
-
-class HandlesAreTheNewest(PopRule):
-    """Whoever has got another invisible time for a message says so from then on: its old handle is not used again.
-
-    A proxy renews the handle that it was given last, and acknowledges with that one.
-    """
-
-    kinds = ("InvisibleTimeChanged", "AckReceived")
-
-    def __init__(self, case: Case) -> None:
-        super().__init__(case)
-        self._changed_us: dict[tuple[Queue, int, int], int] = {}
-        """(queue, offset, pop time) of the handles that were replaced -> when that was."""
-
-    def on_event(self, record: Record) -> None:
-        """Look whether the handle was replaced before."""
-        queue = Queue(record.node, record.group, record.topic, record.queue_id)
-        handle = (queue, record.queue_offset, record.pop_time)
-        self.judged += 1
-        since_us = self._changed_us.get(handle)
-        # An answer that is on its way, or was lost, leaves who asked with the handle of before.
-        is_late = since_us is not None and record.ts_us - since_us > ANSWERED_US
-        if since_us is not None and is_late and self.case.fault_times.none_between(since_us, record.ts_us):
-            at = f"{queue} offset {record.queue_offset}"
-            ago_ms = (record.ts_us - since_us) // 1_000
-            self.found(record.row, f"{record.group} uses a handle of {at} that was replaced {ago_ms} ms ago")
-        if record.kind == "InvisibleTimeChanged" and record.new_pop_time != record.pop_time:
-            self._changed_us.setdefault(handle, record.ts_us)

@@ -47,40 +47,40 @@ class QuestionsAreCounted(Rule):
 class QuestionsStop(Rule):
     """A half message is asked about as often as transactionCheckMax says, at the most; what is put aside is kept.
 
-    It lies in TRANS_CHECK_MAX_TIME_TOPIC then. A round notes how far it is at its end: one that was under way when its
-    broker stopped is begun anew, and asks about the same copies once more.
+    It lies in TRANS_CHECK_MAX_TIME_TOPIC then. A producer that sends again stores another half message, and a round
+    that was under way when its broker stopped is begun anew: each copy is counted by those that it was made from.
     """
 
-    kinds = ("TransactionChecked", "HalfMessageGivenUp", "BrokerStarted")
+    kinds = ("HalfMessageStoredAgain", "TransactionChecked", "HalfMessageGivenUp")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         LOST_AGAIN: LOST_AGAIN_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, DELETED: DELETED_TEXT
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._asked: dict[tuple[str, str], int] = {}
-        """(broker, unique key) -> how often somebody was asked."""
+        self._asked: dict[tuple[str, int], int] = {}
+        """(broker, half offset) of a copy -> how often somebody was asked about it and those before it."""
         self._put_aside: dict[tuple[str, str], Record] = {}
-        self._starts: dict[str, int] = {}
-        """How often each broker was started."""
 
     def on_event(self, record: Record) -> None:
         """Count the questions, and note what is put aside."""
-        if record.kind == "BrokerStarted":
-            self._starts[record.node] = self._starts.get(record.node, 0) + 1
-            return
         key = (record.node, record.unique_key)
+        if record.kind == "HalfMessageStoredAgain":
+            before = self._asked.get((record.node, record.half_offset), 0)
+            self._asked[record.node, record.new_half_offset] = before
+            return
         if record.kind == "HalfMessageGivenUp":
             if record.stored:
                 self._put_aside[key] = record
             return
         self.judged += 1
-        self._asked[key] = asked = self._asked.get(key, 0) + 1
+        copy = (record.node, record.half_offset)
+        self._asked[copy] = asked = self._asked.get(copy, 0) + 1
         # How often it was asked about stands in the newest copy, which a loss of power may take.
         if not self.case.is_live or record.node in self.case.ledger.processes.power_lost_us:
             return
         most = self.case.broker(record.node).running().broker_config.transaction_check_max
-        if asked > most + self._starts[record.node] - 1:
+        if asked > most:
             self.found(record.row, f"question {asked} about half message {record.unique_key}, and {most} are allowed")
 
     def at_end(self) -> None:

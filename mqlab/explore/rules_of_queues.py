@@ -9,6 +9,7 @@ from mqlab.client import DefaultMQPushConsumer, MessageModel
 from mqlab.explore.readers import clients_in, consumers_of, is_running, push_consumer_of
 from mqlab.explore.rule import Case, Rule, SettledRule
 from mqlab.explore.rules_of_leftovers import GHOST, GHOST_TEXT
+from mqlab.explore.shares import share_of
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
 from mqlab.trace.bus import Row
@@ -177,7 +178,7 @@ class QueuesArePulled(Rule):
 
 
 class EachQueueHasAnOwner(SettledRule):
-    """In the end each queue that the members of a group share belongs to one of them, and to no other.
+    """In the end each queue that the members of a group share belongs to one of them, to whom their strategy gives it.
 
     They share it anew at the next round, each 20 s, when the group or the route has changed; in order the lock of who
     had it before may be 60 s old by then.
@@ -221,6 +222,15 @@ class EachQueueHasAnOwner(SettledRule):
                 self.excuse(GHOST)
             else:
                 self.found(None, f"{owned[queue]} members of {group} have {queue}, which {len(members)} share")
+                return
+        ids = [member.impl.instance.client_id for member in members]
+        for client_id, member in zip(ids, members, strict=True):
+            table = member.impl.rebalance_impl.process_queue_table
+            has = sorted(queue for queue, held in table.items() if queue.topic == topic and not held.dropped)
+            share = share_of(member.allocate_message_queue_strategy, client_id, ids, sorted(shared))
+            self.judged += share is not None
+            if share is not None and has != share and not self._has_ghost(group):
+                self.found(None, f"{client_id} of {group} has {has} of {topic}, and should have {share}")
 
     def _has_ghost(self, group: str) -> bool:
         """Does a broker count somebody as a member over a connection that has ended, be it beside a whole one?"""

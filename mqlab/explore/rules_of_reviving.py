@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.explore.places import Place
 from mqlab.explore.pop_ledger import Point, Queue
-from mqlab.explore.readers import clients_in
 from mqlab.explore.rule import Case
 from mqlab.explore.rules_of_delivery import USED_TWICE, USED_TWICE_TEXT
 from mqlab.explore.rules_of_pop import (
@@ -33,16 +32,19 @@ from mqlab.trace.record import Record
 if TYPE_CHECKING:
     from mqlab.lab.processes import BrokerProcess
 
+TIMER = "TimerDequeueService"
+"""The thread that stores timer messages whose time has come."""
+AT_A_SLAVE = "a pop that a slave answers"
+AT_A_SLAVE_TEXT = (
+    "A slave that is asked to pop, as by a proxy that knows no route to the master, hands messages out although it can "
+    "store no check point; how far the group is it has from its master, and the next pop gets the same ones."
+)
 LONE_ACKS = "acks without their check point"
 LONE_ACKS_TEXT = (
     "A reviver does not pass acknowledgements whose check point it has dealt with already: they stay in front of it "
     "until a later check point takes it past them (enableSkipLongAwaitingAck, which ends that, is off). It has read "
     "each of them."
 )
-
-
-SETTLED_US = 10_000_000
-"""A few tries to settle a message, each of 3 s at the most."""
 
 
 class RevivedInTime(PopRule):
@@ -53,7 +55,8 @@ class RevivedInTime(PopRule):
 
     kinds = ("MessageRevived", "MessagePopped", "ReviveCheckPointRead", "ReviveAckRead")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        FORGOTTEN: FORGOTTEN_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT, IN_ORDER_NO_MORE: IN_ORDER_NO_MORE_TEXT
+        FORGOTTEN: FORGOTTEN_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT, IN_ORDER_NO_MORE: IN_ORDER_NO_MORE_TEXT,
+        AT_A_SLAVE: AT_A_SLAVE_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -93,6 +96,8 @@ class RevivedInTime(PopRule):
                     self.excuse(FORGOTTEN)
                 elif handed.in_order and self.is_popped_otherwise(record.node, record.group):
                     self.excuse(IN_ORDER_NO_MORE)
+                elif self.case.ledger.names.original_of(record.node) != record.node:
+                    self.excuse(AT_A_SLAVE)
                 else:
                     self.found(record.row, f"{record.group} gets the message at {at}, which somebody still has")
 
@@ -198,7 +203,11 @@ class RevivedOnce(PopRule):
             copies.pop()
 
     def _stored(self, record: Record) -> None:
-        """Note what is stored in the retry topics of Pop, to which revivers alone write."""
+        """Note what is stored in the retry topics of Pop, to which revivers alone write, and after a loss of power the
+        timer: what it has noted may lie where another message is by now.
+        """
+        if record.task == TIMER:
+            return
         if self.case.pops.groups and is_retry_topic(record.topic) and self._is_of_pop(record):
             self.judged += 1
             self._untold.setdefault((record.node, record.topic, record.unique_key), []).append(record)
@@ -218,92 +227,6 @@ class RevivedOnce(PopRule):
         for (node, topic, unique_key), copies in self._untold.items():
             for record in copies:
                 self.found(record.row, f"{node} has stored {unique_key} in {topic}, and its reviver does not know")
-
-
-class _Given(NamedTuple):
-    """A message as a 5.x client is given it: the offset is that of the queue it came from, be it of a topic of retries.
-
-    The client does not say which of the two: it shows what was sent to the group again under its own topic.
-    """
-
-    broker: str
-    group: str
-    queue_id: int
-    offset: int
-    message_id: str
-
-
-class DoneIsSettled(PopRule):
-    """What a listener of a 5.x client is done with comes no more, unless it could not be settled in its time.
-
-    A client settles again and again, each second, until that works or the handle has expired (ProcessQueueImpl). What
-    it has told the broker is AckedStaysAway's to judge.
-    """
-
-    LOOKS: ClassVar[dict[str, str]] = {
-        "ConsumeStarted": "_started", "ConsumeFinished": "_finished", "SettlingFailed": "_not_settled",
-        "MessageRevived": "_revived", "NodeCrashed": "_ended", "ClientStopped": "_ended",
-    }  # fmt: skip
-    kinds = tuple(LOOKS)
-
-    def __init__(self, case: Case) -> None:
-        super().__init__(case)
-        self._done: dict[_Given, Record] = {}
-        """The end of the listener that was content with a message."""
-        self._given_up: dict[tuple[str, _Given], None] = {}
-        """What a process can settle no more, until its listener is given it again."""
-
-    def _started(self, record: Record) -> None:
-        if self._given_up:
-            self._given_up.pop((record.node, self._given(record)), None)
-
-    def _ended(self, record: Record) -> None:
-        node = record.target if record.kind == "NodeCrashed" else record.node
-        self._done = {at: done for at, done in self._done.items() if done.node != node}
-
-    def _finished(self, record: Record) -> None:
-        if self.case.pops.groups and record.status == "SUCCESS" and self._is_of_5(record):
-            self._done[self._given(record)] = record
-
-    def _not_settled(self, record: Record) -> None:
-        given = self._given(record)
-        self.judged += 1
-        if (record.node, given) in self._given_up:
-            reason = f"{record.node} settles {record.msg_id} of {record.topic} for {record.group} again"
-            self.found(record.row, f"{reason}, though its handle has expired")
-        # Of a handle that is over for who says so; its proxy may have got a newer one, and lost it.
-        if "INVALID_RECEIPT_HANDLE" in record.reason:
-            self._done.pop(given, None)
-            self._given_up[record.node, given] = None
-
-    def _given(self, record: Record) -> _Given:
-        broker = self.case.ledger.names.broker_of(record.broker_name)
-        return _Given(broker, record.group, record.queue_id, record.queue_offset, record.msg_id)
-
-    def _is_of_5(self, record: Record) -> bool:
-        clients = clients_in(self.case.lab, record.node)
-        return any(hasattr(client, "subscription_expressions") for client, group, _ in clients if group == record.group)
-
-    def _revived(self, record: Record) -> None:
-        queue = Queue(record.node, record.group, record.topic, record.queue_id)
-        handed = self.case.pops.find(queue, record.queue_offset, record.pop_time)
-        done = self._done.get(
-            _Given(record.node, record.group, record.queue_id, record.queue_offset, record.unique_key)
-        )
-        if handed is None or done is None or handed.said_done:
-            return
-        until_us = (handed.until_ms - self.case.lab.world.epoch_ms) * 1_000
-        if not handed.popped_us < done.ts_us < until_us - SETTLED_US:
-            return
-        # Handed out anew meanwhile, as after a crash, it may be that one which the listener is done with.
-        later = self.case.pops.handed[queue, record.queue_offset]
-        if any(handed.popped_us < each.popped_us < done.ts_us for each in later):
-            return
-        self.judged += 1
-        if self.case.fault_times.none_between(until_us - SETTLED_US, record.ts_us):
-            ago_ms = (record.ts_us - done.ts_us) // 1_000
-            reason = f"has been done with the message at {queue} offset {record.queue_offset} for {ago_ms} ms"
-            self.found(record.row, f"{done.node} {reason}, and it comes again")
 
 
 class ReviversKeepUp(PopRule):

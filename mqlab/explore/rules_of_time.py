@@ -132,7 +132,8 @@ class RetriesComeInTime(Rule):
 
     LOOKS: ClassVar[dict[str, str]] = {
         "MessageGivenBack": "_asked_for", "SendBackStored": "_given_back", "DiskFullChanged": "_has_room",
-        "MessageParked": "_parked", "MessageStored": "_stored", "ParkedMessageDelivered": "_delivered",
+        "PutRefused": "_refused", "MessageParked": "_parked", "MessageStored": "_stored",
+        "ParkedMessageDelivered": "_delivered",
     }  # fmt: skip
     kinds = tuple(LOOKS)
 
@@ -156,6 +157,11 @@ class RetriesComeInTime(Rule):
 
     def _has_room(self, record: Record) -> None:
         self._had_no_room_us[record.node] = record.ts_us
+
+    def _refused(self, record: Record) -> None:
+        # That there was no room for an entry of a queue shows in nothing else.
+        if "DISK_FULL" in record.reason:
+            self._had_no_room_us[record.node] = record.ts_us
 
     def _stored(self, record: Record) -> None:
         if record.topic == RMQ_SYS_SCHEDULE_TOPIC and self.case.is_live:

@@ -37,6 +37,12 @@ from mqlab.explore.rules_of_flushing import (
     SafeIsFlushed,
     TablesAreWritten,
 )
+from mqlab.explore.rules_of_handles import (
+    DeadLettersAreTried,
+    DoneIsSettled,
+    HandlesAreTheNewest,
+    RenewalsGoOn,
+)
 from mqlab.explore.rules_of_leftovers import NothingIsLeftOver
 from mqlab.explore.rules_of_offsets import (
     CommitsAreAsked,
@@ -50,7 +56,6 @@ from mqlab.explore.rules_of_order import AttemptsGoOn, FailedWaitsInFront, InOrd
 from mqlab.explore.rules_of_pop import (
     AckedStaysAway,
     DeliveriesAreCounted,
-    HandlesAreTheNewest,
     NothingUnackedIsLost,
     OrderedPopsWait,
 )
@@ -71,7 +76,6 @@ from mqlab.explore.rules_of_replication import (
 )
 from mqlab.explore.rules_of_replies import RequestsEnd
 from mqlab.explore.rules_of_reviving import (
-    DoneIsSettled,
     RevivedInTime,
     RevivedIsNamed,
     RevivedOnce,
@@ -157,6 +161,8 @@ RULES: tuple[type[Rule], ...] = (
     RevivedIsNamed,
     RevivedOnce,
     DoneIsSettled,
+    RenewalsGoOn,
+    DeadLettersAreTried,
     ReviversKeepUp,
     OrderedPopsWait,
     DeliveriesAreCounted,

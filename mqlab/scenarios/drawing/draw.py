@@ -6,6 +6,7 @@ Every decision is a choice point of its own, and none of them is one of the worl
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -62,8 +63,14 @@ HASTY: dict[str, tuple[int, ...]] = {
     "transaction_time_out": (1_000, 3_000), "transaction_check_interval": (5_000, 10_000),
 }  # fmt: skip
 """What brokers say that soon ask how a transaction has ended; in every second world with transactions they do."""
+RENEWING_ONE_IN, RENEWED_MS = 2, 60_000
+"""In so many seeds one with proxies they renew what a client is at for so long, and not for hours."""
+SHORT_LOCKS_MS = 40_000
+"""So long locks of queues live in every second world in order: longer than their owners trust them, by some seconds."""
 SLAVES_ONE_IN = 4
 """In so many seeds one has slaves."""
+WAITS_FOR_ALL_ONE_IN = 4
+"""In so many such worlds one a master waits for all its slaves."""
 SETTING_ONE_IN = (0, 10, 10, 3)
 """How many of the settings a seed uses: none, few, few, many."""
 
@@ -91,7 +98,12 @@ class _Drawing:
         memory = {"memory_bytes": self._own("broker", "machines", "memory_bytes")} if slaves or cold else {}
         masters = [_saying(self._part("broker", name, **memory), **self._of_all_disks()) for name in brokers]
         masters = [self._reading_cold_data(part) for part in masters] if cold else masters
-        parts += [self._copied(part) for part in masters] if slaves else [_alone(part) for part in masters]
+        of_each = Counter(str(slave.says["of"]) for slave in slaves)
+        parts += (
+            [self._copied(part, of_each[part.name]) for part in masters]
+            if slaves
+            else [_alone(part) for part in masters]
+        )
         parts += slaves
         for name in plain:
             made_for = {"type": self._own("topic", name, "type")} if proxied else {}
@@ -105,6 +117,11 @@ class _Drawing:
         engine = ENGINES[self._choose("engine of pops", len(ENGINES))]
         if any(reader.kind in POPPING for reader in readers):
             parts = [_saying(part, **engine) if part.kind == "broker" else part for part in parts]
+        if any(reader.kind == "orderly" for reader in readers) and self._choose("short locks", 2):
+            short = SHORT_LOCKS_MS
+            parts = [
+                _saying(part, rebalance_lock_max_live_time=short) if part.kind == "broker" else part for part in parts
+            ]
         if self._choose("recalls", 2):
             parts = [_saying(part, recall_message_enable=True) if part.kind == "broker" else part for part in parts]
         for reader in readers:
@@ -135,10 +152,12 @@ class _Drawing:
             says["flush_disk_type"] = "SYNC_FLUSH"
         return says
 
-    def _copied(self, broker: Part) -> Part:
+    def _copied(self, broker: Part, slaves: int) -> Part:
         """A broker of a world with slaves, which mostly has some of the settings that only such a one minds."""
         keys = [key for key in OF_REPLICATION if self._choose(f"{broker.name}/minds {key}", 2)]
-        return _saying(broker, **self._of_broker(broker, keys))
+        all_copies: dict[str, Value] = {"broker_role": "SYNC_MASTER", "in_sync_replicas": 1 + slaves}
+        minded = {} if self._choose(f"{broker.name}/waits for all", WAITS_FOR_ALL_ONE_IN) else all_copies
+        return _saying(broker, **{**self._of_broker(broker, keys), **minded})
 
     def _reading_cold_data(self, broker: Part) -> Part:
         """A broker that slows groups down which read what its machine has no more room for."""
@@ -160,6 +179,8 @@ class _Drawing:
     def _through_proxies(self, topics: Sequence[str], special: Mapping[str, str]) -> list[Part]:
         """Proxies, and who sends through them: each to the topic that is made for its messages, if there is one."""
         parts = [self._part("proxy", f"proxy-{n + 1}") for n in range(self._one("number of proxies", (1, 1, 2)))]
+        if self._choose("renews", RENEWING_ONE_IN) == 0:
+            parts = [_saying(part, renew_max_time_millis=RENEWED_MS) for part in parts]
         if self._choose("producer5", 2):
             shop = self._client("producer5", "shop5-1", topics)
             fit = {"in-order": special.get("FIFO"), "later": special.get("DELAY")}.get(str(shop.says["way"]))
@@ -174,9 +195,7 @@ class _Drawing:
             return []
         known = self._value("slaves known", OWN["slave"]["known"])
         wanted = [(name, n) for name in brokers for n in range(self._one(f"slaves of {name}", (1, 1, 1, 2)))]
-        return [
-            self._part("slave", f"slave-{name[-1]}{n + 1}", of=name, known=known) for name, n in wanted
-        ]
+        return [self._part("slave", f"slave-{name[-1]}{n + 1}", of=name, known=known) for name, n in wanted]
 
     def _acts(self, parts: World) -> list[Part]:
         """Up to six acts, in order of time, of the kinds that this seed uses."""

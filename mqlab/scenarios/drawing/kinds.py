@@ -24,10 +24,12 @@ CONDITIONS = {
     "late": "NOT (place < 10 OR kind = 'toy')",
     "others": "kind NOT IN ('gift') AND place > -1",
     "plain": "NOT (kind IN ('toy')) OR place IS NULL",
+    "dear": "worth > -3000000000 OR kind = 'toy'",
+    "cheap": "worth NOT BETWEEN 1.5 AND 2700000000",
     "edges": "place <= 2 OR place >= 18 OR place <> 9 AND kind = 'gift'",
 }
 """What a group may want of a topic by a condition (SQL92). Each message of a `producer` line has its `place` in the
-load, one in four is a `gift` and one in four a `toy`.
+load, one in four is a `gift` and one in four a `toy`; a gift has its `worth`, up to some thousand millions.
 """
 READING: dict[str, Legal] = {
     "topic": Name(TOPICS), "tags": Name(("*", "paid", "paid||late")),

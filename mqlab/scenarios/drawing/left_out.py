@@ -56,7 +56,7 @@ OF_BROKERS: dict[str, tuple[str, ...]] = {
         "access_message_in_memory_max_ratio",
     ),
     NOT_JUDGED: (
-        "channel_expired_timeout", "rebalance_lock_max_live_time", "flush_delay_offset_interval",
+        "channel_expired_timeout", "flush_delay_offset_interval",
         "max_msgs_num_batch", "check_crc_on_recover",
     ),
 }  # fmt: skip
@@ -115,9 +115,9 @@ OF_PROXIES: dict[str, tuple[str, ...]] = {
     NOT_JUDGED: (
         "default_invisible_time_mills", "min_invisible_time_mills_for_recv", "max_invisible_time_mills",
         "grpc_client_consumer_min_long_polling_timeout_millis",
-        "grpc_client_consumer_max_long_polling_timeout_millis", "enable_proxy_auto_renew", "max_renew_retry_times",
+        "grpc_client_consumer_max_long_polling_timeout_millis", "enable_proxy_auto_renew",
         "renew_thread_pool_nums", "renew_thread_pool_queue_capacity", "renew_ahead_time_millis",
-        "renew_max_time_millis", "renew_schedule_period_millis", "invisible_time_millis_when_clear",
+        "renew_schedule_period_millis", "invisible_time_millis_when_clear",
         "channel_expired_timeout",
     ),
 }  # fmt: skip

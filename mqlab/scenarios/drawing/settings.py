@@ -75,6 +75,7 @@ BROKER: dict[str, Legal] = {
     "enable_pop_message_threshold": SWITCH,
     "pop_inflight_message_threshold": number(1, MOST, 4, 20),
     "revive_interval": number(1, HOUR_MS, 200, 3_000),
+    "rebalance_lock_max_live_time": number(31_000, HOUR_MS, 40_000, 60_000),
     "transaction_op_msg_max_size": number(1, MOST, 8, 100),
     "transaction_op_batch_interval": number(1, HOUR_MS, 500),
     "transaction_check_max": number(0, 100, 1, 3),
@@ -190,9 +191,7 @@ ASKER["request_ends_when_sent"] = SWITCH
 
 CONSUMER: dict[str, Legal] = {
     **CLIENT,
-    "consume_from_where": words(
-        "CONSUME_FROM_FIRST_OFFSET", "CONSUME_FROM_LAST_OFFSET", "CONSUME_FROM_TIMESTAMP"
-    ),
+    "consume_from_where": words("CONSUME_FROM_FIRST_OFFSET", "CONSUME_FROM_LAST_OFFSET", "CONSUME_FROM_TIMESTAMP"),
 }
 
 PUSH: dict[str, Legal] = {
@@ -268,6 +267,8 @@ PROXY: dict[str, Legal] = {
     "topic_route_service_cache_refresh_seconds": number(1, 3_600, 5),
     "subscription_group_config_cache_refresh_seconds": number(1, 3_600, 5),
     "topic_config_cache_refresh_seconds": number(1, 3_600, 5),
+    "renew_max_time_millis": number(1, 24 * HOUR_MS, 60_000),
+    "max_renew_retry_times": number(1, 100, 1, 5),
 }
 """ProxyConfig."""
 

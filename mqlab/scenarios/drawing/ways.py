@@ -22,6 +22,8 @@ TAGS = ("paid", "late")
 KINDS = ("gift", "", "toy", "")
 NUMBERS_APART = 1_000_000
 """The numbers of the second producer begin so far behind those of the first."""
+WORTH = 700_000_000
+"""By so much a gift is worth more than what stands in front of it in its load."""
 BATCHES = "batches"
 """How a way of sending begins that sends several messages at once."""
 
@@ -128,9 +130,12 @@ def _message(producer: DefaultMQProducer, number: int, says: dict[str, Any]) -> 
 
 
 def properties_of(number: int) -> dict[str, str]:
-    """What conditions are about: the place of a message in its load, and what kind of thing is ordered."""
-    kind = KINDS[number % len(KINDS)]
-    return {"place": str(number % NUMBERS_APART), **({"kind": kind} if kind else {})}
+    """What conditions are about: the place of a message in its load, what kind of thing is ordered, and what a gift is
+    worth, which may be more than fits into 32 bits, and less than nothing.
+    """
+    kind, place = KINDS[number % len(KINDS)], number % NUMBERS_APART
+    said = {"place": str(place), **({"kind": kind} if kind else {})}
+    return {**said, "worth": str((place - 9) * WORTH)} if kind == "gift" else said
 
 
 def _delay(message: Message, how: str, timer_ms: int, now_ms: int) -> None:

@@ -14,20 +14,20 @@ from mqlab.explore.rules_of_calls import CallsGoThrough, SendsEnd, ServersAreRea
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed
 from mqlab.explore.rules_of_entries import EachHasAnEntry, QueuesBeginRight, TimesAreFound
 from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed, TablesAreWritten
+from mqlab.explore.rules_of_handles import DeadLettersAreTried, DoneIsSettled, HandlesAreTheNewest, RenewalsGoOn
 from mqlab.explore.rules_of_leftovers import NothingIsLeftOver
 from mqlab.explore.rules_of_offsets import CommitsAreAsked, LocalOffsetsAreKept, OffsetsKeepUp, ProgressIsKept
 from mqlab.explore.rules_of_order import AttemptsGoOn, FailedWaitsInFront, LockedIsConsumed
 from mqlab.explore.rules_of_pop import (
     AckedStaysAway,
     DeliveriesAreCounted,
-    HandlesAreTheNewest,
     NothingUnackedIsLost,
     OrderedPopsWait,
 )
 from mqlab.explore.rules_of_questions import QuestionsComeAtTheirTime, QuestionsStop
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
 from mqlab.explore.rules_of_replication import SlavesFollow
-from mqlab.explore.rules_of_reviving import DoneIsSettled, RevivedOnce, ReviversKeepUp
+from mqlab.explore.rules_of_reviving import RevivedOnce, ReviversKeepUp
 from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreKept, RoutesAreTrue
 from mqlab.explore.rules_of_storing import NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import RetriesComeInTime, RoutesForgetTheDead
@@ -49,6 +49,7 @@ from .mutants import (
     Change,
 )  # fmt: skip
 
+RENEWS = "mqlab.proxy.receipt_handle_manager:ReceiptHandleManager"
 BASE = "name-server n; broker b; topic Orders; producer p messages=40; "
 BUSY = "name-server n; broker b; topic Orders; producer p messages=400 every_ms=20; "
 
@@ -283,4 +284,32 @@ QUIET = (
     _quiet("what a seek passes over stays in the queue", OffsetsKeepUp,
            "mqlab.client.consumer.lite.lite_pull_offsets:LitePullOffsets._go_to",
            "state.process_queue.clear()", "pass", world=f"{BUSY}lite w pull_batch_size=4; at 3000ms: seek w to=end"),
+    _quiet("a handle that was renewed is not kept", RenewalsGoOn, f"{RENEWS}._start_renew_message",
+           "handle.renew_times += 1", "handle.renew_times += 1\n    return False",
+           world=f"{BUSY}proxy x; push5 w slow_ms=300000"),
+    _quiet("a proxy counts three hours from the last renewal", RenewalsGoOn, f"{RENEWS}._start_renew_message",
+           "handle.consumed_from_ms >=", "handle.handle.pop_time >=",
+           world=f"{BUSY}proxy x renew_max_time_millis=60000; push5 w slow_ms=300000"),
+    _quiet("a proxy gives a handle up at the second failure", RenewalsGoOn, f"{RENEWS}._start_renew_message",
+           ">= self._config.max_renew_retry_times", ">= 1",
+           world=f"{BASE}proxy x; push5 w slow_ms=600000", faults="at 45s: cut x > b for 20s"),
+    _quiet("the first delivery is not counted", DeadLettersAreTried,
+           "mqlab.proxy.grpc_client_settings_manager:GrpcClientSettingsManager._merged_subscription",
+           "group.retry_max_times + 1", "group.retry_max_times",
+           world=f"{BASE}group w retry_max_times=1; proxy x; push5 w refuse_one_in=2"),
+    _quiet("in order a handle of before moves what somebody else has", HandlesAreTheNewest,
+           f"{BROKER}.pop.consumer_order_info_manager:ConsumerOrderInfoManager.update_next_visible_time",
+           "info is not None and info.pop_time == pop_time", "info is not None",
+           world="name-server n; broker b; topic Steps type=FIFO queues=1; group w consume_message_orderly=true; "
+           "proxy x; producer5 p topic=Steps way=in-order messages=40; push5 w topic=Steps slow_ms=60000 members=2",
+           faults="at 4s: cut x > w-1 for 40s"),
+    _quiet("who lets go of a lock need not have it", LockedIsConsumed,
+           f"{BROKER}.rebalance_lock_manager:RebalanceLockManager.unlock_batch",
+           "entry is not None and entry.client_id == client_id", "entry is not None",
+           world=f"{BASE}orderly w members=2".replace("broker b", "broker b rebalance_lock_max_live_time=40000"),
+           faults="at 10s: freeze w-1 for 50s"),
+    _quiet("members stand on the ring by their number", EachQueueHasAnOwner,
+           "mqlab.rebalance.consistent_hash:AllocateMessageQueueConsistentHash.divide",
+           'self.hash_function(f"{cid}-{replica}")', 'self.hash_function(f"{cid_all.index(cid)}-{replica}")',
+           world=f"{BASE}push w members=3 shares=CONSISTENT_HASH"),
 )  # fmt: skip

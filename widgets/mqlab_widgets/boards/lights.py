@@ -43,7 +43,7 @@ LEFT_OUT = {
         "CommitsAreAsked", "QuestionsStop", "HandlesAreTheNewest", "QueuesArePulled",
         "BeginsWhereItStood", "RoutesAreKept", "FailedWaitsInFront", "DoneIsSettled",
         "ServersAreReached", "CallsGoThrough", "DeliveriesAreCounted", "LocalOffsetsAreKept",
-        "AttemptsGoOn",
+        "AttemptsGoOn", "RenewalsGoOn", "DeadLettersAreTried",
     ),
     "it is asked three times for each message, which would slow down the world that is watched": ("SafeIsFlushed",),
     "it is a rule of the simulated disk, not of RocketMQ": ("PowerCutsBite",),
