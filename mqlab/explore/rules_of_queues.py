@@ -12,10 +12,14 @@ from mqlab.explore.rules_of_leftovers import GHOST, GHOST_TEXT
 from mqlab.explore.shares import share_of
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
+from mqlab.sim.node import PREEMPTED_US
 from mqlab.trace.bus import Row
 from mqlab.trace.record import Record
 
 LATE_PULL = "a pull that was being prepared"
+LATE_POLL = "a poll that has its batch already"
+PREEMPTED_MOST_US = 2 * max(each or 0 for each in PREEMPTED_US)
+"""A thread gets the processor back by then."""
 ROUND_US = 30_000_000
 """A round of rebalancing comes every 20 s, and asks brokers that may need a while."""
 TURN_US = 60_000_000
@@ -41,18 +45,24 @@ class DroppedIsLeftAlone(Rule):
             "A pull looks at the beginning of its turn whether its queue was given up. When it then has to ask for a "
             "route or for the offset of a queue that was just locked, the queue may be given up meanwhile, and one "
             "more pull goes out."
-        )
+        ),
+        LATE_POLL: (
+            "A poll that has taken its batch when the queue is given up hands it out: poll() looks before, and its "
+            "thread may lose the processor in between."
+        ),
     }
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._may_pull_once: set[tuple[str, str, str, str, int]] = set()
+        self._dropped_us: dict[tuple[str, str, str, str, int], int] = {}
         self._too_late: dict[tuple[str, str, str, str, int, int], None] = {}
         """The calls of listeners that ended when their queue was given up."""
 
     def _dropped(self, record: Record) -> None:
         self.judged += 1
         self._may_pull_once.add(_queue(record))
+        self._dropped_us[_queue(record)] = record.ts_us
 
     def _pulls(self, record: Record) -> None:
         if not self.case.is_live or self._has(record):
@@ -93,7 +103,11 @@ class DroppedIsLeftAlone(Rule):
             queue = MessageQueue(record.topic, record.broker_name, record.queue_id)
             # What is cached of a topic that is read no more is there until the next rebalance.
             held = assigned.process_queue(queue) or client.impl.rebalance_impl.process_queue_table.get(queue)
-            if held is None or held.dropped:
+            if held is not None and not held.dropped:
+                continue
+            if record.ts_us - self._dropped_us.get(_queue(record), -PREEMPTED_MOST_US) < PREEMPTED_MOST_US:
+                self.excuse(LATE_POLL)
+            else:
                 self.found(record.row, f"{record.node} hands out messages of {_at(record)}, which it has given up")
 
     def _notes_offset(self, record: Record) -> None:

@@ -20,7 +20,7 @@ from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, OTHER_UNIT, SKIPPED,
 from mqlab.explore.rules_of_leftovers import GHOST
 from mqlab.explore.rules_of_offsets import ILLEGAL, LATE_ANSWER, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
 from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER, TAKEN_AT_THE_END, InOrder
-from mqlab.explore.rules_of_queues import LATE_PULL
+from mqlab.explore.rules_of_queues import LATE_POLL, LATE_PULL
 from mqlab.explore.rules_of_replication import SHORTER
 from mqlab.explore.rules_of_replies import PUSHED
 from mqlab.explore.rules_of_reviving import LONE_ACKS
@@ -204,6 +204,12 @@ def test_a_pull_that_was_being_prepared_goes_out_after_its_queue_was_given_up() 
     outcome = Trial("push-orderly", 714, plan=plan).outcome
     assert outcome.passed
     assert LATE_PULL in outcome.excused
+
+
+def test_a_poll_that_has_its_batch_hands_it_out_after_its_queue_was_given_up() -> None:
+    outcome = Trial("lite-pull", 367).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert outcome.excused[LATE_POLL] == 1
 
 
 def test_a_lite_pull_consumer_that_nobody_polls_leaves_its_messages() -> None:
