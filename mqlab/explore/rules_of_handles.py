@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from mqlab.explore.pop_ledger import Queue
 from mqlab.explore.readers import clients_in
@@ -10,9 +10,6 @@ from mqlab.explore.rule import Case
 from mqlab.explore.rules_of_pop import ANSWERED_US, PopRule
 from mqlab.lab.processes import ProxyProcess
 from mqlab.trace.record import Record
-
-if TYPE_CHECKING:
-    from mqlab.proxy.proxy_config import ProxyConfig
 
 SETTLED_US = 10_000_000
 """A few tries to settle a message, each of 3 s at the most."""
@@ -161,17 +158,16 @@ class RenewalsGoOn(PopRule):
     def _given_up(self, record: Record) -> None:
         message = record.group, record.msg_id
         self._let_go[message] = None
-        failures, config = self._failures.pop(message, 0), self._config(record)
-        held_us = self._held_us(record)
-        self.judged += 1
-        if message in self._again:
+        failures, held_us = self._failures.pop(message, 0), self._held_us(record)
+        if message in self._again or record.reason not in ("too many failures", "too long"):
             return
+        self.judged += 1
+        config = self._config(record)
+        reason = f"{record.node} gives {record.msg_id} up for {record.group}"
         if record.reason == "too many failures" and failures < config.max_renew_retry_times:
-            reason = f"gives {record.msg_id} up for {record.group} after {failures} failures in a row"
-            self.found(record.row, f"{record.node} {reason}")
+            self.found(record.row, f"{reason} after {failures} failures in a row")
         elif record.reason == "too long" and held_us * DRIFT < config.renew_max_time_millis * 1_000:
-            reason = f"gives {record.msg_id} up for {record.group}, which was handed out {held_us // 1_000} ms ago"
-            self.found(record.row, f"{record.node} {reason}")
+            self.found(record.row, f"{reason}, which was handed out {held_us // 1_000} ms ago")
 
     def _revived(self, record: Record) -> None:
         key = _Given(record.node, record.group, record.queue_id, record.queue_offset, record.unique_key)
@@ -189,7 +185,8 @@ class RenewalsGoOn(PopRule):
     def _held_us(self, record: Record) -> int:
         return int(record.ts_us - self._popped_us.get((record.group, record.msg_id), record.ts_us))
 
-    def _config(self, record: Record) -> ProxyConfig:
+    def _config(self, record: Record) -> Any:
+        """The ProxyConfig of who says this."""
         proxy = self.case.lab.processes[record.node]
         assert isinstance(proxy, ProxyProcess)
         return proxy.running().config
@@ -201,10 +198,12 @@ class DeadLettersAreTried(PopRule):
     The proxy counts the deliveries that the broker tells it of, the client in order also its own tries in between.
     """
 
-    kinds = ("MessagePopped", "DeadLetterForwarded", "MessageSettled")
+    kinds = ("MessagePopped", "ConsumeStarted", "DeadLetterForwarded", "MessageSettled")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
+        self._calls: dict[tuple[str, str], int] = {}
+        """(group, message) -> how often a listener was called with it."""
         self._before: dict[tuple[str, str], int] = {}
         """(group, message) -> how often it was handed out before, as its last pop says."""
 
@@ -213,11 +212,14 @@ class DeadLettersAreTried(PopRule):
         if record.kind == "MessagePopped":
             self._before[record.group, record.unique_key] = record.reconsume_times
             return
+        if record.kind == "ConsumeStarted":
+            key = (record.group, record.msg_id)
+            self._calls[key] = self._calls.get(key, 0) + 1
+            return
         if record.kind == "MessageSettled" and record.settled_as != "dead letter":
             return
-        tries = self._before.get((record.group, record.msg_id), 0)
-        if record.kind == "MessageSettled":
-            tries = max(tries, record.delivery_attempt)
+        key = (record.group, record.msg_id)
+        tries = max(self._before.get(key, 0), self._calls.get(key, 0))
         least = self._least(record.group)
         self.judged += 1
         if tries < least:
