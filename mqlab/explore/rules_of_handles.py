@@ -202,15 +202,16 @@ class DeadLettersAreTried(PopRule):
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._calls: dict[tuple[str, str], int] = {}
-        """(group, message) -> how often a listener was called with it."""
         self._before: dict[tuple[str, str], int] = {}
         """(group, message) -> how often it was handed out before, as its last pop says."""
+        self._calls: dict[tuple[str, str], int] = {}
+        """(group, message) -> how often a listener was called with it since then."""
 
     def on_event(self, record: Record) -> None:
         """Note the deliveries, and count them where a message is given up."""
         if record.kind == "MessagePopped":
             self._before[record.group, record.unique_key] = record.reconsume_times
+            self._calls.pop((record.group, record.unique_key), None)
             return
         if record.kind == "ConsumeStarted":
             key = (record.group, record.msg_id)
@@ -219,7 +220,7 @@ class DeadLettersAreTried(PopRule):
         if record.kind == "MessageSettled" and record.settled_as != "dead letter":
             return
         key = (record.group, record.msg_id)
-        tries = max(self._before.get(key, 0), self._calls.get(key, 0))
+        tries = self._before.get(key, 0) + self._calls.get(key, 0)
         least = self._least(record.group)
         self.judged += 1
         if tries < least:
