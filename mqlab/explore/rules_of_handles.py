@@ -195,23 +195,24 @@ class RenewalsGoOn(PopRule):
 class DeadLettersAreTried(PopRule):
     """A message of a 5.x client becomes a dead letter only after its group's retryMaxTimes and one delivery more.
 
-    The proxy counts the deliveries that the broker tells it of, the client in order also its own tries in between.
+    The proxy counts the deliveries that its broker tells it of, and a client in order also its own tries in between.
     """
 
     kinds = ("MessagePopped", "ConsumeStarted", "DeadLetterForwarded", "MessageSettled")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._before: dict[tuple[str, str], int] = {}
-        """(group, message) -> how often it was handed out before, as its last pop says."""
+        self._pops: dict[tuple[str, str], int] = {}
+        """(group, message) -> how often it was handed out."""
         self._calls: dict[tuple[str, str], int] = {}
-        """(group, message) -> how often a listener was called with it since then."""
+        """(group, message) -> how often a listener was called with it since the last time."""
 
     def on_event(self, record: Record) -> None:
         """Note the deliveries, and count them where a message is given up."""
         if record.kind == "MessagePopped":
-            self._before[record.group, record.unique_key] = record.reconsume_times
-            self._calls.pop((record.group, record.unique_key), None)
+            key = (record.group, record.unique_key)
+            self._pops[key] = self._pops.get(key, 0) + 1
+            self._calls.pop(key, None)
             return
         if record.kind == "ConsumeStarted":
             key = (record.group, record.msg_id)
@@ -220,7 +221,7 @@ class DeadLettersAreTried(PopRule):
         if record.kind == "MessageSettled" and record.settled_as != "dead letter":
             return
         key = (record.group, record.msg_id)
-        tries = self._before.get(key, 0) + self._calls.get(key, 0)
+        tries = self._pops.get(key, 0) - 1 + self._calls.get(key, 0)
         least = self._least(record.group)
         self.judged += 1
         if tries < least:
