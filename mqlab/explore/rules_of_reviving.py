@@ -27,7 +27,7 @@ from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT
 from mqlab.protocol.pop_check_point import ACK_TAG, ACK_TIME_INTERVAL_MS, BATCH_ACK_TAG
 from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX, is_retry_topic, pop_retry_topic
-from mqlab.trace.record import Record
+from mqlab.trace.record import TS_US, Record
 
 if TYPE_CHECKING:
     from mqlab.lab.processes import BrokerProcess
@@ -39,6 +39,8 @@ AT_A_SLAVE_TEXT = (
     "A slave that is asked to pop, as by a proxy that knows no route to the master, hands messages out although it can "
     "store no check point; how far the group is it has from its master, and the next pop gets the same ones."
 )
+RESTS_US = 20_000_000
+"""A reviver that has found nothing for a while looks again by then."""
 LONE_ACKS = "acks without their check point"
 LONE_ACKS_TEXT = (
     "A reviver does not pass acknowledgements whose check point it has dealt with already: they stay in front of it "
@@ -256,6 +258,7 @@ class ReviversKeepUp(PopRule):
             self._look_at_records(broker)
             for at, behind in self.revive_queues(broker):
                 self.judged += max(1, len(behind))
+                behind = [place for place in behind if not self._is_new(place)]
                 reason = self.stands(broker, behind) if behind else ""
                 if reason:
                     self.excuse(reason)
@@ -275,6 +278,11 @@ class ReviversKeepUp(PopRule):
             at = f"{broker.name} {record.topic} queue {record.queue_id} offset {record.offset}"
             late_ms = broker.node.now_ms() - record.visibility_timeout
             self.found(None, f"the message of {record.group} at {at} is {late_ms} ms due, and its record still there")
+
+    def _is_new(self, place: Place) -> bool:
+        """Was this stored so lately that its reviver may rest, four times reviveInterval at the most?"""
+        kept = self.case.ledger.stores.stored.get(place)
+        return kept is not None and self.case.lab.world.now_us - kept.row[TS_US] < RESTS_US
 
     def _judge(self, behind: list[Place], text: str) -> None:
         reasons: dict[str, None] = {}
