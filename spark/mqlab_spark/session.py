@@ -164,8 +164,8 @@ would lose its heap to them.
 
 SMALL_SETTINGS = {
     "spark.buffer.pageSize": "1m",
-    "spark.ui.retainedJobs": "20",
-    "spark.ui.retainedStages": "40",
+    "spark.ui.retainedJobs": "40",
+    "spark.ui.retainedStages": "80",
     "spark.ui.retainedTasks": "500",
     "spark.sql.ui.retainedExecutions": "5",
     "spark.sql.broadcastExchange.maxThreadThreshold": "4",
