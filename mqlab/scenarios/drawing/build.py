@@ -12,7 +12,7 @@ from mqlab.scenarios import lite_pull
 from mqlab.scenarios.demo import process_of
 from mqlab.scenarios.drawing import loads5
 from mqlab.scenarios.drawing.acts import Acts
-from mqlab.scenarios.drawing.kinds import ALL, ORDINARY, OWN
+from mqlab.scenarios.drawing.kinds import ALL, ORDINARY, OWN, TOGETHER
 from mqlab.scenarios.drawing.loads import (
     InOrder,
     listener,
@@ -98,11 +98,14 @@ def _kind_of_topic(part: Part) -> dict[str, Any]:
 
 def _settings(part: Part) -> dict[str, Any]:
     """RocketMQ's settings of a reader; unless it says otherwise it begins with the first message."""
-    return {"consume_from_where": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET, **part.settings()}
+    instance = {"instance_name": TOGETHER} if _said(part).get("runs") == TOGETHER else {}
+    return {"consume_from_where": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET, **instance, **part.settings()}
 
 
 def _nodes(part: Part) -> list[str]:
-    return [f"{part.name}-{number + 1}" for number in range(_said(part)["members"])]
+    says = _said(part)
+    process = TOGETHER if says.get("runs") == TOGETHER else part.name
+    return [f"{process}-{number + 1}" for number in range(says["members"])]
 
 
 async def _start_producer(lab: Lab, part: Part, first: int) -> list[Any]:

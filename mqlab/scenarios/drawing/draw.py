@@ -18,6 +18,7 @@ from mqlab.scenarios.drawing.kinds import (
     SETTINGS,
     SPECIAL_TOPICS,
     THROUGH_PROXIES,
+    TOGETHER,
     TOPICS,
 )
 from mqlab.scenarios.drawing.parts import Part, World, is_read
@@ -57,6 +58,7 @@ COLD_ONE_IN = 8
 COLD = ("access_message_in_memory_hot_ratio", "cg_cold_read_threshold", "cold_ctr_strategy_enable")
 LITTLE_MEMORY_BYTES = 20_000
 PULL_TIMEOUT = "consumer_pull_timeout_millis"
+CALLS_AT_ONCE = "client_async_semaphore_value"
 SMALL_FILES_ONE_IN, SYNC_FLUSH_ONE_IN = 3, 4
 """In so many seeds one all brokers have small files, and so many flush before they answer."""
 HASTY: dict[str, tuple[int, ...]] = {
@@ -238,7 +240,11 @@ class _Drawing:
     def _client(self, kind: str, name: str, topics: Sequence[str]) -> Part:
         """A client that says all that it may say of itself; its topic is one of the world's."""
         own = {key: self._own(kind, name, key) for key in OWN[kind]}
-        return self._part(kind, name, **{**own, "topic": self._one(f"{name}/topic", topics)})
+        part = self._part(kind, name, **{**own, "topic": self._one(f"{name}/topic", topics)})
+        if own.get("runs") != TOGETHER:
+            return part
+        # The held pulls of all groups are calls of one client.
+        return part._replace(says={key: value for key, value in part.says.items() if key != CALLS_AT_ONCE})
 
     def _part(self, kind: str, name: str, **own: Value) -> Part:
         """A part with some of the settings that this seed uses."""

@@ -45,6 +45,11 @@ LISTENING: dict[str, Legal] = {
 }
 """A listener wants one message in so many again (0: none), and takes up to `slow_ms` for one in forty, or for one in
 four where that is 500 to 3,000 ms. With `moves` all members but the first come and go."""
+TOGETHER = "together"
+RUNNING: dict[str, Legal] = {"runs": words("alone", TOGETHER, TOGETHER)}
+"""Whether the members of a group have processes of their own, or share them, and one client instance in each, with
+those of all other groups of which the same is said.
+"""
 FAILING = ("later", "later", "later", "soon", "raises", "none", "partly")
 """What a listener does that wants a message again: it says so, or when, fails, returns nothing, or says how many of a
 batch went well."""
@@ -80,10 +85,13 @@ OWN: dict[str, dict[str, Legal]] = {
         "size": number(30, 4 * 1024 * 1024, 30, 100), "timeout_ms": number(1, 3_600_000, 500, 3_000, 10_000),
         "to": words("any", "any", "queue", "selector"),
     },
-    "push": {**LISTENING, **SHARED, "fails": words(*FAILING, "by-hand")},
+    "push": {**LISTENING, **SHARED, **RUNNING, "fails": words(*FAILING, "by-hand")},
     "replier": {key: legal for key, legal in LISTENING.items() if key not in ("tags", "wants")},
-    "orderly": {**LISTENING, **SHARED, "fails": words("later", "raises"), "commits": words("auto", "auto", "by-hand")},
-    "broadcasting": {**LISTENING, "fails": words(*FAILING)},
+    "orderly": {
+        **LISTENING, **SHARED, **RUNNING, "fails": words("later", "raises"),
+        "commits": words("auto", "auto", "by-hand"),
+    },
+    "broadcasting": {**LISTENING, **RUNNING, "fails": words(*FAILING)},
     "pop": {**LISTENING, "fails": words(*FAILING)},
     "transactions": {
         "topic": Name(TOPICS),
@@ -91,11 +99,11 @@ OWN: dict[str, dict[str, Legal]] = {
         "every_ms": number(0, 3_600_000, 200, 1_000),
         "size": number(30, 4 * 1024 * 1024, 30, 100),
         "debit_ms": number(0, 60_000, 10, 150, 3_000),
-        "immune_s": number(0, 3_600, 0, 0, 18),
+        "immune_s": number(0, 3_600, 0, 0, 2, 18),
         "at_once": SWITCH,
     },
     "lite": {
-        **POLLING, **SHARED, "way": words("subscribe", "subscribe", "assign"),
+        **POLLING, **SHARED, **RUNNING, "way": words("subscribe", "subscribe", "assign"),
         "commits": words("auto", "auto", "all", "queues", "offsets", "written"),
     },
     "pull": {

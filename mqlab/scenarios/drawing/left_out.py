@@ -10,7 +10,7 @@ FOR_GOOD = (
     "nothing (sendHeartbeatToAllBrokerWithLockV2), later ones leave subscriptions out, and every pull is refused"
 )
 A_CONSTANT = "it is a price of this machine, a log, or a bound that no world of some dozen messages reaches"
-IN_A_WORD = "a line says it in a word of its own: shares"
+IN_A_WORD = "a line says it in a word of its own: shares, runs"
 NOT_JUDGED = "rules measure by RocketMQ's value of it, and another one needs rules that ask for it"
 NOT_HERE = "nothing of it can be seen here, or nobody listens where it sends a client"
 
@@ -64,7 +64,7 @@ OF_BROKERS: dict[str, tuple[str, ...]] = {
 
 OF_CLIENTS: dict[str, tuple[str, ...]] = {
     WHO_IT_IS: (
-        "namesrv_addr", "namesrv_domain", "instance_name", "client_ip", "unit_name", "trace_topic",
+        "namesrv_addr", "namesrv_domain", "client_ip", "unit_name", "trace_topic",
         "enable_stream_request_type", "create_topic_key",
     ),
     A_PART_APART: (
@@ -74,7 +74,7 @@ OF_CLIENTS: dict[str, tuple[str, ...]] = {
         "message_model", "consume_timestamp", "consume_timeout", "compress_type",
         "max_message_size", "enable_rebalance", "max_reconsume_times",
     ),
-    IN_A_WORD: ("allocate_message_queue_strategy",),
+    IN_A_WORD: ("allocate_message_queue_strategy", "instance_name"),
     A_CONSTANT: (
         "client_channel_max_idle_time_seconds", "poll_timeout_millis", "consumer_timeout_millis_when_suspend",
         "broker_suspend_max_time_millis", "consumer_pull_timeout_millis",
