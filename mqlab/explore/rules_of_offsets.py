@@ -8,7 +8,7 @@ from mqlab.client import MessageModel
 from mqlab.client.consumer.offset_serialize_wrapper import OffsetSerializeWrapper
 from mqlab.client.consumer.offset_store import LocalFileOffsetStore
 from mqlab.explore.places import Place, QueueKey
-from mqlab.explore.readers import push_consumer_of
+from mqlab.explore.readers import clients_in, push_consumer_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.record import Record
@@ -198,6 +198,8 @@ class OffsetsKeepUp(Rule):
         """Such pulls of queues that were given up meanwhile."""
         self._late: dict[tuple[str, QueueKey], Update] = {}
         """What the answer to such a pull said."""
+        self._handed_out: dict[tuple[str, QueueKey], Record] = {}
+        """What was polled last."""
 
     def _started(self, record: Record) -> None:
         for pulls in (self._pulled, self._of_before):
@@ -229,6 +231,7 @@ class OffsetsKeepUp(Rule):
     def _polled(self, record: Record) -> None:
         """A consumer that polls notes what lies behind the messages that it hands out: none is left before them."""
         self.judged += 1
+        self._handed_out[of_consumer(record)] = record
         if record.next_offset <= record.queue_offset:
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
             what = f"hands out offset {record.queue_offset} of {at}, and notes {record.next_offset}"
@@ -236,6 +239,7 @@ class OffsetsKeepUp(Rule):
 
     def _updated(self, record: Record) -> None:
         """Compare the offset with what the consumer holds at this moment."""
+        self._look_at_poll(record)
         consumer = push_consumer_of(self.case.lab, record.node, record.group)
         if not self.case.is_live or consumer is None:
             return
@@ -257,6 +261,15 @@ class OffsetsKeepUp(Rule):
         if is_behind and not self._nothing_between(record, expected):
             self.found(record.row, f"{record.node} came to {expected} in {queue}, and notes {record.queue_offset}")
 
+
+    def _look_at_poll(self, record: Record) -> None:
+        """What commits by itself commits at the begin of a poll what the polls before have handed out, and no more."""
+        handed = self._handed_out.get(of_consumer(record))
+        if handed is None or handed.ts_us != record.ts_us or not handed.queue_offset < record.queue_offset:
+            return
+        for client, group, _ in clients_in(self.case.lab, record.node) if self.case.is_live else ():
+            if group == record.group and getattr(client, "is_auto_commit", False):
+                self.found(record.row, f"{record.node} commits {record.queue_offset}, which it hands out just now")
 
     def _nothing_between(self, record: Record, expected: int) -> bool:
         """Does an orderly consumer's subscription leave out all from the noted offset to the first message it holds?

@@ -109,6 +109,8 @@ IN_TURNS_TEXT = (
 )
 MANY_LOOKS = 20
 """Of so many pops one looks into the right topic."""
+WOKEN_MS = 2_000
+"""Whoever waits in order is woken by then."""
 ANSWERED_US = 1_000_000
 """Whoever asks a broker has its answer within this time, where nothing is wrong."""
 REVIVE_SLACK_MS = 60_000
@@ -481,6 +483,49 @@ class OrderedPopsWait(PopRule):
         # Who names no attempt never asks for one once more.
         another = not attempt or self._attempt_of.get((queue, offset)) != attempt
         return offset < record.queue_offset or (offset == record.queue_offset and another)
+
+
+class OrderedPopsAreWoken(PopRule):
+    """A pop that waits in order is woken when all that is out in front of it can be seen again.
+
+    Whoever gives a message back makes its time shorter, and that of all who wait (ConsumerOrderInfoLockManager).
+    """
+
+    LOOKS: ClassVar[dict[str, str]] = {"MessagePopped": "_popped", "PopWoken": "_woken"}
+    kinds = tuple(LOOKS)
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._out: dict[tuple[str, str, str], dict[int, list[Handed]]] = {}
+        """(broker, group, topic) -> queue id -> what the last pop in order has handed out of it."""
+
+    def _popped(self, record: Record) -> None:
+        if record.revive_qid != POP_ORDER_REVIVE_QUEUE:
+            return
+        queue = Queue(record.node, record.group, record.topic, record.queue_id)
+        this = self.case.pops.handed[queue, record.queue_offset][-1]
+        out = self._out.setdefault(queue[:3], {})
+        before = out.get(record.queue_id, ())
+        out[record.queue_id] = [*(each for each in before if each.pop_time == this.pop_time), this]
+
+    def _woken(self, record: Record) -> None:
+        """Look what could be seen while a pop was held until its time was up."""
+        began_us = record.ts_us - record.held_us
+        out = self._out.get((record.node, record.group, record.topic), {})
+        if record.reason != "timed out" or not self.case.fault_times.none_between(began_us, record.ts_us):
+            return
+        now_ms = self.case.lab.world.nodes[record.node].now_ms()
+        for queue_id, handed in out.items():
+            waits = [each for each in handed if each.acked_us < 0]
+            if not waits or record.queue_id not in (-1, queue_id):
+                continue
+            if self.started_since(record.node, waits[0].popped_us) or self.case.pops.is_before_a_reset(waits[0]):
+                continue
+            self.judged += 1
+            seen_ms = now_ms - max(each.until_ms for each in waits)
+            if WOKEN_MS < seen_ms < record.held_us // 1_000:
+                at = f"{record.node} {record.topic} queue {queue_id} offset {waits[0].queue_offset}"
+                self.found(record.row, f"{record.group} waits {seen_ms} ms for the message at {at}, which it could see")
 
 
 class DeliveriesAreCounted(PopRule):

@@ -10,6 +10,7 @@ from mqlab.explore.readers import clients_in, consumers_of, is_running, push_con
 from mqlab.explore.rule import Case, Rule, SettledRule
 from mqlab.explore.rules_of_leftovers import GHOST, GHOST_TEXT
 from mqlab.explore.shares import share_of
+from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import retry_topic
 from mqlab.sim.node import PREEMPTED_US
@@ -22,6 +23,9 @@ PREEMPTED_MOST_US = 2 * max(each or 0 for each in PREEMPTED_US)
 """A thread gets the processor back by then."""
 ROUND_US = 30_000_000
 """A round of rebalancing comes every 20 s, and asks brokers that may need a while."""
+SHARED_US = 5_000_000
+"""A round that is under way is over by then, and the next one, a second after it at the earliest, has begun."""
+ASKS_OF_SHARES = (RequestCode.GET_CONSUMER_LIST_BY_GROUP, RequestCode.QUERY_ASSIGNMENT)
 TURN_US = 60_000_000
 """Longer than a pull takes that is held, and answered by nobody."""
 LOCKS_US = 100_000_000
@@ -129,6 +133,11 @@ class DroppedIsLeftAlone(Rule):
             return True
         if popped and (MessageQueue(topic, broker, -1) in popped or MessageQueue(topic, broker, queue_id) in popped):
             return True
+        # With any of its queues a group is also given what comes again: that lies in a queue of its retry topic.
+        if record.kind == "ConsumeStarted" and record.reconsume_times and any(
+            queue.topic == topic and queue.broker_name == broker for queue in popped
+        ):
+            return True
         return MessageQueue(retry_topic(record.group), broker, queue_id) in held
 
 
@@ -189,6 +198,65 @@ class QueuesArePulled(Rule):
                 self.judged += 1
                 if not held.dropped:
                     self._look(None, client, f"{process} has {queue}", last_us, now_us)
+
+
+class ToldIsShared(Rule):
+    """A member that is told that its group has changed shares the queues anew at once, also when it is just at that.
+
+    It asks who is in the group for that, or which queues it shall have (RebalanceService.wakeup).
+    """
+
+    LOOKS: ClassVar[dict[str, str]] = {
+        "RequestReceived": "_received", "RequestSent": "_sent", "ClientStopped": "_ended", "NodeCrashed": "_ended",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._told: dict[str, Record] = {}
+        """Process -> when it was told first, and has not asked since."""
+
+    def _received(self, record: Record) -> None:
+        if record.request_code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
+            self._look(record.node, record.ts_us)
+            self._told.setdefault(record.node, record)
+
+    def _sent(self, record: Record) -> None:
+        if record.node in self._told:
+            if record.request_code in ASKS_OF_SHARES:
+                self.judged += 1
+                del self._told[record.node]
+            else:
+                self._look(record.node, record.ts_us)
+
+    def _ended(self, record: Record) -> None:
+        self._told.pop(record.target if record.kind == "NodeCrashed" else record.node, None)
+
+    def at_end(self) -> None:
+        """Look at those who have asked nobody since."""
+        for process in list(self._told):
+            self._look(process, self.case.lab.world.now_us)
+
+    def _look(self, process: str, now_us: int) -> None:
+        told = self._told.get(process)
+        if told is None or now_us - told.ts_us < SHARED_US or not self.case.is_live:
+            return
+        del self._told[process]
+        if self._shares(process) and self.case.fault_times.none_between(told.ts_us - TURN_US, now_us):
+            self.judged += 1
+            since_ms = (now_us - told.ts_us) // 1_000
+            self.found(told.row, f"{process} was told that a group has changed, and has asked nobody for {since_ms} ms")
+
+    def _shares(self, process: str) -> bool:
+        """Is there a consumer in this process that shares queues with others, and knows some?"""
+        return any(
+            isinstance(client, DefaultMQPushConsumer)
+            and is_running(self.case.lab, process, member)
+            and member.message_model is MessageModel.CLUSTERING
+            and any(client.impl.rebalance_impl.topic_subscribe_info_table.values())
+            for name, client, member in consumers_of(self.case.lab)
+            if name == process
+        )
 
 
 class EachQueueHasAnOwner(SettledRule):

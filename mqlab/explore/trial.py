@@ -57,6 +57,7 @@ from mqlab.explore.rules_of_pop import (
     AckedStaysAway,
     DeliveriesAreCounted,
     NothingUnackedIsLost,
+    OrderedPopsAreWoken,
     OrderedPopsWait,
 )
 from mqlab.explore.rules_of_questions import (
@@ -65,7 +66,7 @@ from mqlab.explore.rules_of_questions import (
     QuestionsNameTheCopy,
     QuestionsStop,
 )
-from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
+from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled, ToldIsShared
 from mqlab.explore.rules_of_replication import (
     CopiesAreTheSame,
     ReadersComeHome,
@@ -115,6 +116,7 @@ RULES: tuple[type[Rule], ...] = (
     ThresholdsHold,
     DroppedIsLeftAlone,
     EachQueueHasAnOwner,
+    ToldIsShared,
     QueuesArePulled,
     CommittedIsConsumed,
     StoredIsDelivered,
@@ -165,6 +167,7 @@ RULES: tuple[type[Rule], ...] = (
     DeadLettersAreTried,
     ReviversKeepUp,
     OrderedPopsWait,
+    OrderedPopsAreWoken,
     DeliveriesAreCounted,
     HandlesAreTheNewest,
     SignsOfLifeGoOn,

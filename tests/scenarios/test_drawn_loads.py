@@ -88,7 +88,7 @@ def test_a_group_shares_its_queues_as_its_line_says(kind: str, shares: str) -> N
 
 
 def test_groups_that_run_together_are_one_client() -> None:
-    lab = played("name-server n; broker b; topic Orders queues=4; push w runs=together; lite v runs=together members=2")
+    lab = played("name-server n; broker b; topic Orders queues=4; push w runs=together; orderly v runs=together members=2")
     registered = [r for r in lab.history if r.kind == "ClientRegistered" and r.role == "consumer"]
     groups: dict[str, set[str]] = {}
     for r in registered:

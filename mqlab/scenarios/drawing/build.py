@@ -138,7 +138,7 @@ async def _start_pushed(lab: Lab, part: Part, first: int) -> list[Any]:
     says, model = _said(part), MessageModel.BROADCASTING if part.kind == "broadcasting" else MessageModel.CLUSTERING
     settings = {"message_model": model, "client_rebalance": part.kind != "pop", **sharing(says), **_settings(part)}
     if part.kind == "pop":
-        lab.set_message_request_mode(says["topic"], part.name, "POP")
+        lab.set_message_request_mode(says["topic"], part.name, "POP", pop_share_queue_num=says["share_num"])
     for place, node in enumerate(_nodes(part)):
         consumer = lab.consumer(part.name, node=node, **settings)
         members.append(consumer)

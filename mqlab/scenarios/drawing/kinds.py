@@ -92,7 +92,7 @@ OWN: dict[str, dict[str, Legal]] = {
         "commits": words("auto", "auto", "by-hand"),
     },
     "broadcasting": {**LISTENING, **RUNNING, "fails": words(*FAILING)},
-    "pop": {**LISTENING, "fails": words(*FAILING)},
+    "pop": {**LISTENING, "fails": words(*FAILING), "share_num": number(0, 100, 0, 0, 1)},
     "transactions": {
         "topic": Name(TOPICS),
         "messages": number(1, 100_000, 8, 20, 40),
@@ -103,7 +103,7 @@ OWN: dict[str, dict[str, Legal]] = {
         "at_once": SWITCH,
     },
     "lite": {
-        **POLLING, **SHARED, **RUNNING, "way": words("subscribe", "subscribe", "assign"),
+        **POLLING, **SHARED, "way": words("subscribe", "subscribe", "assign"),
         "commits": words("auto", "auto", "all", "queues", "offsets", "written"),
     },
     "pull": {

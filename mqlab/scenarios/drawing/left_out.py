@@ -25,7 +25,7 @@ OF_BROKERS: dict[str, tuple[str, ...]] = {
         "retrieve_message_from_pop_retry_topic_v1", "pop_response_return_actual_retry_topic", "pop_polling_size",
         "max_pop_polling_size", "pop_polling_map_size", "pop_long_polling_force_notify_interval",
         "enable_notify_after_pop_order_lock_release", "pop_consumer_fs_service_init", "pop_consumer_kv_service_init",
-        "pop_consumer_kv_service_log", "pop_revive_max_return_size_per_read", "pop_revive_max_attempt_times",
+        "pop_consumer_kv_service_log", "pop_revive_max_attempt_times",
         "server_load_balancer_enable", "load_balance_poll_name_server_interval", "default_message_request_mode",
         "default_pop_share_queue_num", "load_balance_processor_thread_pool_nums",
         "load_balance_thread_pool_queue_capacity", "ack_thread_pool_queue_capacity", "wait_time_mills_in_ack_queue",

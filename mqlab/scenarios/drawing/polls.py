@@ -37,7 +37,7 @@ async def poll_all(consumer: DefaultLitePullConsumer, says: dict[str, Any]) -> N
         try:
             for message in await consumer.poll(1_000):
                 look_at(message)
-                await consumer.node.sleep(consumer.node.choose("work", MOST_WORK_MS))
+                await consumer.node.sleep(1 + consumer.node.choose("work", MOST_WORK_MS))
             if says["commits"] != "auto" or not consumer.is_auto_commit:
                 await _commit(consumer, says["commits"])
         except FAILURES:

@@ -74,6 +74,7 @@ BROKER: dict[str, Legal] = {
     "init_pop_offset_by_check_msg_in_mem": SWITCH,
     "enable_pop_message_threshold": SWITCH,
     "pop_inflight_message_threshold": number(1, MOST, 4, 20),
+    "pop_revive_max_return_size_per_read": number(1, MOST, 1, 4),
     "revive_interval": number(1, HOUR_MS, 200, 3_000),
     "rebalance_lock_max_live_time": number(31_000, HOUR_MS, 40_000, 60_000),
     "transaction_op_msg_max_size": number(1, MOST, 8, 100),
