@@ -184,7 +184,7 @@ class OffsetsKeepUp(Rule):
     LOOKS: ClassVar[dict[str, str]] = {
         "OffsetUpdated": "_updated", "QueueAllocated": "_allocated", "QueueDropped": "_dropped",
         "PullRequested": "_requested", "PullFinished": "_finished", "PullPutOff": "_put_off", "NodeStarted": "_started",
-        "MessagesPolled": "_polled",
+        "MessagesPolled": "_polled", "ClientStopped": "_client_stopped",
     }  # fmt: skip
     kinds = tuple(LOOKS)
     EXCEPTIONS: ClassVar[dict[str, str]] = {LATE_ANSWER: LATE_ANSWER_TEXT}
@@ -200,11 +200,16 @@ class OffsetsKeepUp(Rule):
         """What the answer to such a pull said."""
         self._handed_out: dict[tuple[str, QueueKey], Record] = {}
         """What was polled last."""
+        self._stopped: dict[tuple[str, str], None] = {}
+        """(process, group) of the consumers that have been stopped."""
 
     def _started(self, record: Record) -> None:
         for pulls in (self._pulled, self._of_before):
             for gone in [key for key in pulls if key[0] == record.target]:
                 del pulls[gone]
+
+    def _client_stopped(self, record: Record) -> None:
+        self._stopped[record.node, record.group] = None
 
     def _requested(self, record: Record) -> None:
         self._pulled[of_consumer(record)] = record.queue_offset
@@ -263,7 +268,12 @@ class OffsetsKeepUp(Rule):
 
 
     def _look_at_poll(self, record: Record) -> None:
-        """What commits by itself commits at the begin of a poll what the polls before have handed out, and no more."""
+        """What commits by itself commits at the begin of a poll what the polls before have handed out, and no more.
+
+        Where a consumer was started again two threads may poll, and where an application commits it says when.
+        """
+        if record.task != "poll" or (record.node, record.group) in self._stopped:
+            return
         handed = self._handed_out.get(of_consumer(record))
         if handed is None or handed.ts_us != record.ts_us or not handed.queue_offset < record.queue_offset:
             return

@@ -534,7 +534,11 @@ class DeliveriesAreCounted(PopRule):
     That is counted from one pop of its queue to the next, for another attempt; a broker that was killed begins anew.
     """
 
-    kinds = ("MessagePopped", "MessageSettled")
+    LOOKS: ClassVar[dict[str, str]] = {
+        "MessagePopped": "_given", "MessageSettled": "_settled", "ConsumeStarted": "_started",
+        "ConsumeFinished": "_finished",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -543,13 +547,29 @@ class DeliveriesAreCounted(PopRule):
         self._before: dict[Queue, dict[int, int]] = {}
         self._counts: dict[Queue, dict[int, int]] = {}
         """Queue -> the offsets that the pop before the last one, or the last one, handed out -> how often before."""
+        self._at_work: dict[tuple[Queue, int], int] = {}
+        """(queue, offset) -> when its listener was called that is at it."""
+        self._twice: dict[tuple[Queue, int], None] = {}
+        """What was handed out again while its listener was at it: which time is settled cannot be told."""
 
-    def on_event(self, record: Record) -> None:
-        """Note who pops what, and judge what was told of it when it is settled."""
-        if record.kind == "MessageSettled":
-            self._settled(record)
-        elif record.revive_qid == POP_ORDER_REVIVE_QUEUE:
+    def _given(self, record: Record) -> None:
+        if record.revive_qid == POP_ORDER_REVIVE_QUEUE:
             self._popped(record)
+
+    def _started(self, record: Record) -> None:
+        if self._counts:
+            at = self._at(record)
+            if at in self._at_work:
+                self._twice[at] = None
+            self._at_work[at] = record.ts_us
+
+    def _finished(self, record: Record) -> None:
+        if self._at_work:
+            self._at_work.pop(self._at(record), None)
+
+    def _at(self, record: Record) -> tuple[Queue, int]:
+        broker = self.case.ledger.names.broker_of(record.broker_name)
+        return Queue(broker, record.group, record.topic, record.queue_id), record.queue_offset
 
     def _popped(self, record: Record) -> None:
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
@@ -560,14 +580,19 @@ class DeliveriesAreCounted(PopRule):
             self._before[queue] = {offset: count + is_another for offset, count in counts.items()}
             self._counts[queue] = {}
             self._pops[queue] = record.pop_time, attempt
+        at = (queue, record.queue_offset)
+        if at in self._at_work:
+            self._twice[at] = None
         self._counts[queue][record.queue_offset] = self._before[queue].get(record.queue_offset, 0)
 
     def _settled(self, record: Record) -> None:
         """Compare what the consumer was told with the count."""
-        broker = self.case.ledger.names.broker_of(record.broker_name)
-        queue = Queue(broker, record.group, record.topic, record.queue_id)
-        handed = self.case.pops.handed.get((queue, record.queue_offset), [])
-        if record.queue_offset not in self._counts.get(queue, ()) or self.case.pops.is_before_a_reset(handed[0]):
+        queue, _ = at = self._at(record)
+        broker = queue.broker
+        handed = self.case.pops.handed.get(at, [])
+        if record.queue_offset not in self._counts.get(queue, ()) or at in self._twice:
+            return
+        if self.case.pops.is_before_a_reset(handed[0]):
             return
         # Who pops without order, as proxies may for a while, counts nothing and moves what the next pop begins with.
         if self.started_since(broker, handed[0].popped_us) or len(self.case.pops.orders[broker, record.group]) > 1:
@@ -575,6 +600,6 @@ class DeliveriesAreCounted(PopRule):
         self.judged += 1
         least = 1 + self._counts[queue][record.queue_offset]
         if record.delivery_attempt < least:
-            at = f"{queue} offset {record.queue_offset}"
             times = f"{record.delivery_attempt} of {least} times"
-            self.found(record.row, f"the message at {at} says that it was handed out {times}")
+            where = f"{queue} offset {record.queue_offset}"
+            self.found(record.row, f"the message at {where} says that it was handed out {times}")

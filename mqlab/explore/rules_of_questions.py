@@ -8,6 +8,7 @@ from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.rules_of_transactions import LOST_AGAIN, LOST_AGAIN_TEXT, STORED
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.explore.stopped_timer import TORN, TORN_TEXT
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.topics import CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_CHECK_MAX_TIME_TOPIC, RMQ_SYS_TRANS_HALF_TOPIC
@@ -116,6 +117,7 @@ class QuestionsComeAtTheirTime(Rule):
         "HalfMessageHidden", "HalfMessageStoredAgain", "TransactionChecked", "TransactionEnded", "ClockDrifted",
         "BrokerStarted",
     )  # fmt: skip
+    EXCEPTIONS: ClassVar[dict[str, str]] = {TORN: TORN_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -148,7 +150,9 @@ class QuestionsComeAtTheirTime(Rule):
         if record.kind == "TransactionChecked":
             self.judged += 1
             immune_ms = time_out_ms if own_ms is None else own_ms
-            if age_ms < immune_ms:
+            if age_ms < immune_ms and not record.topic and record.node in self.case.ledger.processes.power_lost_us:
+                self.excuse(TORN)
+            elif age_ms < immune_ms:
                 self.found(record.row, f"a half message that is {age_ms} ms old is immune for {immune_ms} ms")
         elif not record.from_check:
             self.judged += 1

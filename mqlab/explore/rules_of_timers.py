@@ -51,8 +51,10 @@ class TimersComeInTime(Rule):
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._accepted: dict[tuple[str, str], tuple[Record, int]] = {}
-        """(broker, unique key) -> what is to be stored, and when it was accepted, by the broker's clock."""
+        self._accepted: dict[tuple[str, str], list[tuple[Record, int]]] = {}
+        """(broker, unique key) -> what is to be stored, and when it was accepted, by the broker's clock; what was sent
+        again may wait for the store beside it.
+        """
         self._waiting: dict[Message, Counter[int]] = {}
         """What waits -> how many copies for each slot; those that came out too often are below 0."""
         self._held_at: dict[Message, list[Record]] = {}
@@ -69,7 +71,7 @@ class TimersComeInTime(Rule):
         kind = record.kind
         if kind == "TimerMessageAccepted":
             now_ms = self.case.lab.world.nodes[record.node].now_ms()
-            self._accepted[record.node, record.unique_key] = record, now_ms
+            self._accepted.setdefault((record.node, record.unique_key), []).append((record, now_ms))
         elif kind == "MessageStored":
             self._stored(record)
         elif kind == "TimerPutRefused":
@@ -84,9 +86,10 @@ class TimersComeInTime(Rule):
             self._dropped(record)
 
     def _stored(self, record: Record) -> None:
-        if record.topic != TIMER_TOPIC or (record.node, record.unique_key) not in self._accepted:
+        waits = self._accepted.get((record.node, record.unique_key)) if record.topic == TIMER_TOPIC else None
+        if not waits:
             return
-        accepted, accepted_ms = self._accepted.pop((record.node, record.unique_key))
+        accepted, accepted_ms = waits.pop(0)
         message = (record.node, accepted.topic, accepted.unique_key)
         self._waiting.setdefault(message, Counter())[accepted.slot_ms] += 1
         self._held_at.setdefault(message, []).append(record)

@@ -68,10 +68,13 @@ class CommitLog:
         one, or reach over the end of a file.
 
         They need not be whole records: dispatching waits for the rest of the last one. A log without files may begin
-        with any file.
+        with any file, and so may one whose only file is empty, as a full disk leaves it; RocketMQ writes into that one.
         Java: org.apache.rocketmq.store.CommitLog.appendData.
         """
         files = self.mapped_file_queue.mapped_files
+        if len(files) == 1 and not files[0].wrote_position and start_offset % self.file_size == 0:
+            self.drop_preallocated()
+            self.mapped_file_queue.drop_last()
         begins_file = not files or files[-1].is_full
         continues = start_offset % self.file_size == 0 if not files else start_offset == self.max_offset
         if not continues or len(data) > self.file_size - (0 if begins_file else files[-1].wrote_position):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.sim import Future
+from mqlab.sim import DiskFull, Future
 from mqlab.store import BrokerRole, DispatchRequest, FlushDiskType, PutMessageStatus
 
 
@@ -74,6 +74,17 @@ def test_bytes_that_do_not_continue_the_log_are_not_taken(store_world: Any) -> N
     assert slave.store.append_to_commit_log(100, log[100:200])
     slave.store.shutdown()
     assert not slave.store.append_to_commit_log(200, log[200:300])
+
+
+def test_a_log_whose_only_file_a_full_disk_has_left_empty_may_begin_with_another_one(store_world: Any) -> None:
+    log = _log_bytes(_filled(store_world))
+    slave = store_world(broker_role=BrokerRole.SLAVE)
+    slave.node.disk.capacity_bytes = slave.node.disk.used_bytes + 8_192
+    with pytest.raises(DiskFull):
+        slave.store.append_to_commit_log(0, log[:20_000])
+    slave.node.disk.capacity_bytes = 100 << 20
+    assert slave.store.append_to_commit_log(65536, log[65536 : 2 * 65536])
+    assert slave.store.min_phy_offset == 65536
 
 
 @pytest.mark.parametrize("disk_was_full", [False, True])
