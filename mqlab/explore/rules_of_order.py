@@ -103,7 +103,8 @@ class InOrder(Rule):
         in_front = [each for each in in_front if not self._is_done_with(reader, each)]
         if not in_front:
             return
-        if record.queue_offset <= consumption.corrected.get((reader.name, *place[:3]), 0):
+        corrected = consumption.corrected.get((reader.name, *place[:3]), 0)
+        if all(each.queue_offset < corrected for each in in_front):
             self.excuse(SKIPPED)
         elif consumption.is_misled(reader.name, place):
             self.excuse(STALE)
