@@ -83,8 +83,8 @@ class EachHasAnEntry(_EntryRule):
                 continue
             place = Place(broker.name, request.topic, request.queue_id, request.consume_queue_offset)
             exception = self._reason(broker, place, is_taken=unit is not None)
-            if not exception and self._is_moved_up(broker, queue, request.commit_log_offset):
-                exception = OVERTAKEN
+            if not exception and queue is not None:
+                exception = self._reason_ahead(place, queue, request.commit_log_offset)
             if exception:
                 self.excuse(exception)
             else:
@@ -103,12 +103,19 @@ class EachHasAnEntry(_EntryRule):
             return GAP
         return STALE if place in stores.passed_over or place in stores.moved_up or self.case.is_stale(place) else ""
 
-    def _is_moved_up(self, broker: BrokerProcess, queue: ConsumeQueue | None, commit_log_offset: int) -> bool:
-        """Has a record its entry, but further ahead, since a file with records in front of it was deleted too soon?"""
-        stalled_at = self.case.ledger.stores.overtaken.get(broker.name)
-        if stalled_at is None or queue is None or commit_log_offset < stalled_at:
-            return False
-        return any(unit.pos == commit_log_offset for unit in queue.units())
+    def _reason_ahead(self, place: Place, queue: ConsumeQueue, commit_log_offset: int) -> str:
+        """Why a record has its entry further ahead: a file with records in front of it was deleted too soon, or a loss
+        of power took as many entries in front of it. What is stored next may have its offset again.
+        """
+        stands_at = next((unit.queue_offset for unit in queue.units() if unit.pos == commit_log_offset), None)
+        if stands_at is None:
+            return ""
+        stores = self.case.ledger.stores
+        stalled_at = stores.overtaken.get(place.broker)
+        if stalled_at is not None and commit_log_offset >= stalled_at:
+            return OVERTAKEN
+        lost = sum(gap[:3] == place[:3] and gap.queue_offset < place.queue_offset for gap in stores.gaps)
+        return GAP if 0 < place.queue_offset - stands_at <= lost else ""
 
 
 class QueuesBeginRight(_EntryRule):

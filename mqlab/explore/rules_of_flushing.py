@@ -275,7 +275,8 @@ class TablesAreWritten(SettledRule):
     """
 
     kinds = (
-        "OffsetCommitted", "ParkedMessageDelivered", "SubscriptionGroupDeleted", "TopicDeleted", "BrokerStarted",
+        "OffsetCommitted", "ParkedMessageDelivered", "ParkedMessageDropped", "DelayOffsetCorrected",
+        "SubscriptionGroupDeleted", "TopicDeleted", "BrokerStarted",
     )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -284,12 +285,21 @@ class TablesAreWritten(SettledRule):
         """(broker, group, topic, queue id) -> the offset that was committed last."""
         self._delivered: dict[tuple[str, int, str], None] = {}
         """(broker, delay level, unique key) of what came out of its level."""
+        self._passed_over: dict[tuple[str, int, int], int] = {}
+        """(broker, delay level, offset) of what a level of the running process passed over -> where it went on."""
 
     def is_change(self, record: Record) -> bool:
         """Is it another offset than before? Consumers tell theirs every 5 s, whether they got on or not."""
         if record.kind == "ParkedMessageDelivered":
             self._delivered[record.node, record.delay_level, record.unique_key] = None
             return True
+        if record.kind == "ParkedMessageDropped":
+            self._passed_over[record.node, record.delay_level, record.queue_offset] = record.queue_offset + 1
+            return False
+        if record.kind == "DelayOffsetCorrected":
+            if record.to_offset > record.from_offset:
+                self._passed_over[record.node, record.delay_level, record.from_offset] = record.to_offset
+            return False
         if record.kind != "OffsetCommitted":
             self._forget(record)
             return True
@@ -329,6 +339,8 @@ class TablesAreWritten(SettledRule):
             gone = [at for at in gone if at[1] == record.group]
         elif record.kind == "TopicDeleted":
             gone = [at for at in gone if at[2] == record.topic]
+        else:
+            self._passed_over = {at: to for at, to in self._passed_over.items() if at[0] != record.node}
         for at in gone:
             del self._offsets[at]
 
@@ -344,10 +356,16 @@ class TablesAreWritten(SettledRule):
                     self.found(None, f"{group} has committed {offset} of {at} last, and {name} knows {known}")
 
     def _look_at_levels(self, process: BrokerProcess) -> None:
-        """Look whether a delay level goes on, after a restart, with a message that it has delivered."""
+        """Look whether a delay level goes on, after a restart, with a message that it has delivered.
+
+        A level notes what it delivers, and not what it passes over since the log has it no more
+        (DeliverDelayedMessageTimerTask): after a restart it passes that over again.
+        """
         service = process.running().schedule_message_service
         for level, loop in service.loops.items():
             noted = service.offset_table.get(level, 0)
+            while (process.name, level, noted) in self._passed_over:
+                noted = self._passed_over[process.name, level, noted]
             place = Place(process.name, RMQ_SYS_SCHEDULE_TOPIC, level - 1, noted)
             kept = self.case.ledger.stores.stored.get(place)
             self.judged += kept is not None

@@ -17,6 +17,7 @@ from mqlab.explore.places import Place
 from mqlab.explore.rule import Case
 from mqlab.explore.rules_of_begins import BEHIND
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, OTHER_UNIT, SKIPPED, USED_TWICE
+from mqlab.explore.rules_of_entries import EachHasAnEntry
 from mqlab.explore.rules_of_leftovers import GHOST
 from mqlab.explore.rules_of_offsets import ILLEGAL, LATE_ANSWER, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
 from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER, TAKEN_AT_THE_END, InOrder
@@ -32,7 +33,7 @@ from mqlab.explore.stale_entries import STALE
 from mqlab.explore.stopped_timer import TORN
 from mqlab.protocol.errors import RecordError
 from mqlab.protocol.message import MessageExt
-from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, RMQ_SYS_TRANS_HALF_TOPIC
 from mqlab.scenarios import Scenario, add
 from mqlab.scenarios.registry import _SCENARIOS
 from mqlab.store import readable_store
@@ -486,6 +487,30 @@ def test_what_comes_through_a_stale_entry_of_another_queue_moves_the_group_on() 
     queue = [Place("broker-a", "Orders", 0, offset) for offset in range(90)]
     passed = [place.queue_offset for place in queue if in_order.case.ledger.consumption.is_misled("in-order", place)]
     assert passed == [77, 78, 79], "from the entry up to the offset of the message of another queue, and no further"
+
+
+def test_entries_that_moved_up_into_a_gap_are_told_after_a_second_restart_though_their_offsets_are_used_again() -> None:
+    plan = "at 8016ms: power_off broker-a for 1853ms; at 21702ms: crash broker-a for 1952ms"
+    trial = Trial("many-files", 542, plan=plan_from_text(plan))
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    has_entry = next(rule for rule in trial.rules if isinstance(rule, EachHasAnEntry))
+    assert has_entry.excused == {GAP: 16}
+    stores = has_entry.case.ledger.stores
+    again = [place.queue_offset for place in stores.used_twice if place[1:3] == (RMQ_SYS_SCHEDULE_TOPIC, 1)]
+    assert again == [12, 13, 14, 15, 16, 17]
+
+
+def test_a_record_without_an_entry_is_found_where_others_moved_up_into_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    put = ConsumeQueue.put
+
+    def put_all_but_one(queue: ConsumeQueue, request: DispatchRequest) -> None:
+        if request.commit_log_offset != 115_092:
+            put(queue, request)
+
+    monkeypatch.setattr(ConsumeQueue, "put", put_all_but_one)
+    plan = "at 8016ms: power_off broker-a for 1853ms; at 21702ms: crash broker-a for 1952ms"
+    breaches = Trial("many-files", 542, plan=plan_from_text(plan)).outcome.breaches
+    assert any("the log of broker-a has a record at 115092" in breach.reason for breach in breaches)
 
 
 def test_an_owner_that_hangs_outlives_its_lock() -> None:

@@ -50,6 +50,14 @@ def test_a_message_of_a_retry_topic_is_another_one_than_that_at_the_same_place_o
     assert trial.outcome.goals["5x-message-comes-again"]
 
 
+def test_a_level_does_not_note_what_it_passes_over_since_the_log_has_it_no_more() -> None:
+    plan = "at 6796ms: power_off broker-a for 945ms; at 7777ms: fill_disk broker-a by 12861 for 143436ms"
+    trial = Trial("many-files", 541, plan=plan_from_text(plan))
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    service = trial.lab.brokers[0].running().schedule_message_service
+    assert service.offset_table[1] < service.loops[1].offset
+
+
 def test_no_rule_is_silent_in_all_scenarios() -> None:
     silent = {rule.__name__ for rule in RULES}
     for name, seed in (
