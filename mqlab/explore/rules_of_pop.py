@@ -509,10 +509,11 @@ class OrderedPopsAreWoken(PopRule):
         out[record.queue_id] = [*(each for each in before if each.pop_time == this.pop_time), this]
 
     def _woken(self, record: Record) -> None:
-        """Look what could be seen while a pop was held until its time was up."""
+        """Look what could be seen for a while already when a pop is woken, or has waited in vain."""
         began_us = record.ts_us - record.held_us
         out = self._out.get((record.node, record.group, record.topic), {})
-        if record.reason != "timed out" or not self.case.fault_times.none_between(began_us, record.ts_us):
+        is_late = record.reason in ("timed out", "unblocked")
+        if not is_late or not self.case.fault_times.none_between(began_us, record.ts_us):
             return
         now_ms = self.case.lab.world.nodes[record.node].now_ms()
         for queue_id, handed in out.items():

@@ -223,11 +223,10 @@ class ToldIsShared(Rule):
 
     def _sent(self, record: Record) -> None:
         if record.node in self._told:
-            if record.request_code in ASKS_OF_SHARES:
+            self._look(record.node, record.ts_us)
+            if record.request_code in ASKS_OF_SHARES and record.node in self._told:
                 self.judged += 1
                 del self._told[record.node]
-            else:
-                self._look(record.node, record.ts_us)
 
     def _ended(self, record: Record) -> None:
         self._told.pop(record.target if record.kind == "NodeCrashed" else record.node, None)

@@ -30,7 +30,7 @@ def test_a_safeguard_taken_out_is_found(variant: Variant, monkeypatch: pytest.Mo
 def test_each_rule_of_pop_and_of_the_timer_has_a_variant_that_it_finds() -> None:
     modules = [module.__name__ for module in (rules_of_handles, rules_of_pop, rules_of_reviving, rules_of_timers)]
     rules = {rule for rule in RULES if rule.__module__ in modules}
-    assert len(rules) == 13
+    assert len(rules) == 14
     assert rules <= {variant.found_by for variant in (*VARIANTS, *QUIET)}
 
 

@@ -22,10 +22,11 @@ from mqlab.explore.rules_of_pop import (
     AckedStaysAway,
     DeliveriesAreCounted,
     NothingUnackedIsLost,
+    OrderedPopsAreWoken,
     OrderedPopsWait,
 )
 from mqlab.explore.rules_of_questions import QuestionsComeAtTheirTime, QuestionsStop
-from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled
+from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled, ToldIsShared
 from mqlab.explore.rules_of_replication import SlavesFollow
 from mqlab.explore.rules_of_reviving import RevivedOnce, ReviversKeepUp
 from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreKept, RoutesAreTrue
@@ -50,6 +51,7 @@ from .mutants import (
 )  # fmt: skip
 
 RENEWS = "mqlab.proxy.receipt_handle_manager:ReceiptHandleManager"
+LITE = "mqlab.client.consumer.lite.default_lite_pull_consumer_impl:DefaultLitePullConsumerImpl"
 BASE = "name-server n; broker b; topic Orders; producer p messages=40; "
 BUSY = "name-server n; broker b; topic Orders; producer p messages=400 every_ms=20; "
 
@@ -307,4 +309,26 @@ QUIET = (
            "mqlab.rebalance.consistent_hash:AllocateMessageQueueConsistentHash.divide",
            'self.hash_function(f"{cid}-{replica}")', 'self.hash_function(f"{cid_all.index(cid)}-{replica}")',
            world=f"{BASE}push w members=3 shares=CONSISTENT_HASH"),
+    _quiet("what is given back in order rings no alarm", OrderedPopsAreWoken,
+           f"{BROKER}.pop.consumer_order_info_manager:ConsumerOrderInfoManager.update_next_visible_time",
+           "self.lock_manager.update_lock_free_timestamp(topic, group, queue_id, info)", "pass",
+           world="name-server n; broker b; topic Steps type=FIFO queues=1; group w consume_message_orderly=true; "
+           "proxy x; producer5 p topic=Steps way=in-order messages=40; "
+           "simple5 w topic=Steps members=2 change_one_in=1 refuse_one_in=2"),
+    _quiet("who is told of another member waits for the next round", ToldIsShared,
+           "mqlab.client.consumer.rebalance.rebalance_service:RebalanceService.wakeup",
+           "self._wait_point.release()", "pass", world=f"{BASE}push w members=3"),
+    Quiet(
+        "a poll commits what it hands out", OffsetsKeepUp,
+        (
+            Change(f"{LITE}.poll", "self.offsets.maybe_auto_commit()", "pass"),
+            Change(f"{LITE}._hand_out", "show_what_was_handed_out(",
+                   "self.offsets.maybe_auto_commit()\n    show_what_was_handed_out("),
+        ),
+        world=f"{BUSY}lite w",
+    ),
+    _quiet("a lock that another one has is not given up", LockedIsConsumed, f"{LOCKS}.lock_all",
+           "self._note(queue, queue in locked)", "if queue in locked:\n                    self._note(queue, True)",
+           world="name-server n; broker b; topic Orders; producer p messages=400 every_ms=100; orderly w members=3",
+           faults="at 12s: crash b for 1s; at 12500ms: cut w-1 > b for 12s"),
 )  # fmt: skip
