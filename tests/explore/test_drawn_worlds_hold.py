@@ -6,11 +6,12 @@ import pytest
 
 from mqlab.explore import Trial, plan_from_text, plan_text
 from mqlab.explore.rules_of_calls import CallsEnd
-from mqlab.explore.rules_of_delivery import OTHER_UNIT
+from mqlab.explore.rules_of_delivery import OTHER_UNIT, SKIPPED, USED_TWICE
 from mqlab.explore.rules_of_entries import KEPT_BY_SLAVE, OVERTAKEN
 from mqlab.explore.rules_of_leftovers import GHOST
 from mqlab.explore.rules_of_order import InOrder
 from mqlab.explore.rules_of_pop import IN_TURNS, NO_RECORD
+from mqlab.explore.rules_of_replication import EMPTY_FILE
 from mqlab.explore.rules_of_reviving import IN_ORDER_NO_MORE
 from mqlab.explore.rules_of_transactions import EndedIsLeftAlone
 from mqlab.explore.stale_entries import STALE
@@ -196,6 +197,40 @@ def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -
             "transactions bank-1 every_ms=1000; orderly cooks-1 tags=paid||late refuse_one_in=20 pull_interval=1000; "
             "at 8482ms: restart-members cooks-1", "at 6672ms: power_off broker-a for 7683ms", TORN,
             id="a message that was lost, and is there without its tag",
+        ),
+        pytest.param(
+            470, "broker broker-a mapped_file_size_commit_log=16384 in_sync_replicas=3 broker_role=SYNC_MASTER; slave "
+            "slave-a2; producer shop-1 way=batches size=1000", "at 562ms: fill_disk slave-a2 by 5652 for 11962ms",
+            EMPTY_FILE, id="a slave whose disk was full as its first bytes came",
+        ),
+        pytest.param(
+            514, "broker broker-a enable_property_filter=true; topic Reminders type=DELAY; group listeners-1 "
+            "consume_message_orderly=true; proxy proxy-1; producer5 shop5-1 topic=Reminders every_ms=20 way=later; "
+            "push5 listeners-1 topic=Reminders slow_ms=100000; at 8919ms: restart-server proxy-1", "", "",
+            id="a listener that is still at the delivery of before",
+        ),
+        pytest.param(
+            552, "broker broker-a; broker broker-b; producer shop-1 messages=200 timer_ms=6000 "
+            "mq_client_api_timeout=500 send_msg_max_timeout_per_request=500; at 16085ms: restart-broker broker-b",
+            "at 690ms: partition broker-b | shop-1 for 1473ms; at 11994ms: slow_disk broker-a by 1901ms for 6745ms",
+            "", id="sent again while it waits for the log",
+        ),
+        pytest.param(
+            460, "broker broker-a enable_property_filter=true; topic Orders; producer shop-1 to=queue messages=200 "
+            "every_ms=20 delay_level=2; orderly cooks-1 wants=ordinary; at 5205ms: restart-broker broker-a down_ms=500",
+            "at 15545ms: power_off broker-a for 5917ms", USED_TWICE, id="past an offset that is used twice",
+        ),
+        pytest.param(
+            460, "broker broker-a enable_property_filter=true; topic Orders queues=1; producer shop-1 to=queue "
+            "messages=200 every_ms=20 size=30 delay_level=2; pop poppers-1 wants=few; orderly cooks-1 wants=ordinary "
+            "members=2 slow_ms=3000; at 5205ms: restart-broker broker-a down_ms=500",
+            "at 15545ms: power_off broker-a for 5917ms", SKIPPED, id="corrected to a message that is not wanted",
+        ),
+        pytest.param(
+            515, "broker broker-a; broker broker-b; broker broker-c transaction_time_out=1000 "
+            "transaction_check_interval=5000; topic Orders queues=1; producer shop-1 topic=Orders way=one-way "
+            "messages=200 every_ms=300; transactions bank-1 topic=Orders every_ms=1000 immune_s=18",
+            "at 8721ms: power_off broker-c for 81ms", TORN, id="how long it is immune is lost",
         ),
     ],
 )  # fmt: skip
