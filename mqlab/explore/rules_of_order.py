@@ -9,7 +9,14 @@ from mqlab.explore.ledger.consumption import SET_ANEW
 from mqlab.explore.places import Place
 from mqlab.explore.readers import Reader, clients_in, consumers_of, is_running, push_consumer_of
 from mqlab.explore.rule import Case, Rule
-from mqlab.explore.rules_of_delivery import OTHER_UNIT, OTHER_UNIT_TEXT, SKIPPED, SKIPPED_TEXT
+from mqlab.explore.rules_of_delivery import (
+    OTHER_UNIT,
+    OTHER_UNIT_TEXT,
+    SKIPPED,
+    SKIPPED_TEXT,
+    USED_TWICE,
+    USED_TWICE_TEXT,
+)
 from mqlab.explore.rules_of_offsets import READ_NO_MORE, READ_NO_MORE_TEXT, UNSUBSCRIBED
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT
@@ -69,6 +76,7 @@ class InOrder(Rule):
     kinds = ("ConsumeStarted", "ConsumeFinished")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         SKIPPED: SKIPPED_TEXT, STALE: STALE_TEXT, OTHER_UNIT: OTHER_UNIT_TEXT, TORN: TORN_TEXT,
+        USED_TWICE: USED_TWICE_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -106,6 +114,8 @@ class InOrder(Rule):
         corrected = consumption.corrected.get((reader.name, *place[:3]), 0)
         if all(each.queue_offset < corrected for each in in_front):
             self.excuse(SKIPPED)
+        elif all(each in self.case.ledger.stores.used_twice for each in in_front):
+            self.excuse(USED_TWICE)
         elif consumption.is_misled(reader.name, place):
             self.excuse(STALE)
         elif reader.is_choosy(record.topic) and all(map(self.case.has_unit_of_another, in_front)):

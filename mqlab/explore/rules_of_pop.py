@@ -512,8 +512,10 @@ class OrderedPopsAreWoken(PopRule):
         """Look what could be seen for a while already when a pop is woken, or has waited in vain."""
         began_us = record.ts_us - record.held_us
         out = self._out.get((record.node, record.group, record.topic), {})
-        is_late = record.reason in ("timed out", "unblocked")
-        if not is_late or not self.case.fault_times.none_between(began_us, record.ts_us):
+        may_be_late = record.reason in ("timed out", "unblocked")
+        if not may_be_late or self.is_popped_otherwise(record.node, record.group):
+            return
+        if not self.case.fault_times.none_between(began_us, record.ts_us):
             return
         now_ms = self.case.lab.world.nodes[record.node].now_ms()
         for queue_id, handed in out.items():

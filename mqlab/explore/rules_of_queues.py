@@ -203,11 +203,12 @@ class QueuesArePulled(Rule):
 class ToldIsShared(Rule):
     """A member that is told that its group has changed shares the queues anew at once, also when it is just at that.
 
-    It asks who is in the group for that, or which queues it shall have (RebalanceService.wakeup).
+    It asks who is in the group for that, or which queues it shall have (RebalanceService.wakeup); it may know nobody.
     """
 
     LOOKS: ClassVar[dict[str, str]] = {
         "RequestReceived": "_received", "RequestSent": "_sent", "ClientStopped": "_ended", "NodeCrashed": "_ended",
+        "RebalanceSkipped": "_ended",
     }  # fmt: skip
     kinds = tuple(LOOKS)
 
@@ -217,9 +218,10 @@ class ToldIsShared(Rule):
         """Process -> when it was told first, and has not asked since."""
 
     def _received(self, record: Record) -> None:
-        if record.request_code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
+        if record.request_code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED and self.case.is_live:
             self._look(record.node, record.ts_us)
-            self._told.setdefault(record.node, record)
+            if self._shares(record.node):
+                self._told.setdefault(record.node, record)
 
     def _sent(self, record: Record) -> None:
         if record.node in self._told:
@@ -238,10 +240,10 @@ class ToldIsShared(Rule):
 
     def _look(self, process: str, now_us: int) -> None:
         told = self._told.get(process)
-        if told is None or now_us - told.ts_us < SHARED_US or not self.case.is_live:
+        if told is None or now_us - told.ts_us < SHARED_US:
             return
         del self._told[process]
-        if self._shares(process) and self.case.fault_times.none_between(told.ts_us - TURN_US, now_us):
+        if self.case.fault_times.none_between(told.ts_us - TURN_US, now_us):
             self.judged += 1
             since_ms = (now_us - told.ts_us) // 1_000
             self.found(told.row, f"{process} was told that a group has changed, and has asked nobody for {since_ms} ms")

@@ -317,7 +317,7 @@ QUIET = (
            "simple5 w topic=Steps members=2 change_one_in=1 refuse_one_in=2"),
     _quiet("who is told of another member waits for the next round", ToldIsShared,
            "mqlab.client.consumer.rebalance.rebalance_service:RebalanceService.wakeup",
-           "self._wait_point.release()", "pass", world=f"{BASE}push w members=3"),
+           "self._wait_point.release()", "pass", world=f"{BUSY}push w members=3 moves=true"),
     Quiet(
         "a poll commits what it hands out", OffsetsKeepUp,
         (
