@@ -179,6 +179,8 @@ class PopLedger:
             queue = Queue(row[NODE], group, topic, queue_id)
             if queue in self.began:
                 self.began_again[queue] = offset
+                if (row[NODE], group) in self.deleted_groups:
+                    self.reset_us[queue] = row[TS_US]
             else:
                 self.began[queue] = offset
         if origin in ("reset", "pop reset"):

@@ -196,7 +196,8 @@ class ConsumptionBook:
         reader, broker, queue_id, queue_offset, msg_id = first
         # One that was delayed may lie in the topic twice after a loss of power, and once more in the retry topic.
         topics = (retry_topic(group), topic) if tries else (topic, retry_topic(group))
-        stored = ((each, self._stores.stored.get(Place(broker, each, queue_id, queue_offset))) for each in topics)
+        places = ((each, Place(broker, each, queue_id, queue_offset)) for each in topics)
+        stored = ((each, self._stores.stored.get(place) or self._stores.lost.get(place)) for each, place in places)
         queue_topic = next((each for each, kept in stored if kept and kept.unique_key == msg_id), topics[-1])
         begin = Place(broker, queue_topic, queue_id, queue_offset + 1)
         wanted = islice(self._wanted_from(group, begin), count - 1)
