@@ -307,6 +307,9 @@ class LockedIsConsumed(Rule):
         # A broker that was frozen hears of what nobody waits for any more.
         if self.case.ledger.processes.frozen_us.get(key[2], -UNLOCKED_US) > asked_us - UNLOCKED_US:
             return
+        # So does one that could not be reached for a while.
+        if not self.case.fault_times.none_between(asked_us - UNLOCKED_US, asked_us):
+            return
         self.judged += 1
         if record.ts_us - asked_us < UNLOCKED_US:
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
