@@ -231,8 +231,6 @@ class LockedIsConsumed(Rule):
         self._allocated_us: dict[tuple[QueueKey, str], int] = {}
         self._owner: dict[QueueKey, str] = {}
         """(group, topic, broker's process, queue id) -> the client that holds the lock."""
-        self._locked_us: dict[QueueKey, int] = {}
-        """When its lock was given to that client."""
         self._dropped: list[tuple[QueueKey, Record, str]] = []
         """What was given up with its lock, and what excuses that the lock stays; "" for nothing."""
         self._unlocked_us: dict[tuple[QueueKey, str], int] = {}
@@ -268,7 +266,6 @@ class LockedIsConsumed(Rule):
             if record.kind == "QueueLocked":
                 self._taken_over(record, self._owner.get(key, record.client_id))
                 self._owner[key] = record.client_id
-                self._locked_us[key] = record.ts_us
             else:
                 owner = self._owner.pop(key, record.client_id)
                 self._unlocked_us[key, record.client_id] = record.ts_us
@@ -384,28 +381,11 @@ class LockedIsConsumed(Rule):
         broker = self.case.ledger.names.broker_of(record.broker_name)
         owner = self._owner.get((record.group, topic, broker, record.queue_id), client_id)
         began_us = self.case.ledger.processes.started_us.get(broker, 0)
-        if owner != client_id and self._was_told(record, topic, client_id):
-            at = f"{record.broker_name} {topic} queue {record.queue_id}"
-            self.found(record.row, f"{record.node} calls its listener for {at}, and was told that {owner} has its lock")
-        elif owner != client_id and (began_us == 0 or record.ts_us - began_us > TRUSTED_US):
+        if owner != client_id and (began_us == 0 or record.ts_us - began_us > TRUSTED_US):
             hung_us = self.case.ledger.processes.frozen_us.get(record.node, -1)
             if hung_us < 0 or record.ts_us - hung_us > 4 * TRUSTED_US:
                 at = f"{record.broker_name} {topic} queue {record.queue_id}"
                 self.found(record.row, f"{record.node} calls its listener for {at}, which is locked for {owner}")
-
-
-    def _was_told(self, record: Record, topic: str, client_id: str) -> bool:
-        """Has a consumer asked for its locks, and heard the answer, since another one got this one?
-
-        That cannot be told where it got queues meanwhile, or shares its process: then it may have asked for others.
-        """
-        broker = self.case.ledger.names.broker_of(record.broker_name)
-        locked_us = self._locked_us.get((record.group, topic, broker, record.queue_id), record.ts_us)
-        asked_us = self._asked_us.get((broker, record.node), -1)
-        if not locked_us < asked_us < record.ts_us - 2 * SOON_US or len(clients_in(self.case.lab, record.node)) > 1:
-            return False
-        allocated = (us for (_, client), us in self._allocated_us.items() if client == client_id)
-        return max(allocated, default=-1) < locked_us and self.case.fault_times.none_between(locked_us, record.ts_us)
 
 
 class FailedWaitsInFront(Rule):

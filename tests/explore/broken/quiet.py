@@ -327,8 +327,4 @@ QUIET = (
         ),
         world=f"{BUSY}lite w",
     ),
-    _quiet("a lock that another one has is not given up", LockedIsConsumed, f"{LOCKS}.lock_all",
-           "self._note(queue, queue in locked)", "if queue in locked:\n                    self._note(queue, True)",
-           world="name-server n; broker b; topic Orders; producer p messages=400 every_ms=100; orderly w members=3",
-           faults="at 12s: crash b for 1s; at 12500ms: cut w-1 > b for 12s"),
 )  # fmt: skip
