@@ -250,8 +250,7 @@ def is_of_5(case: Case, record: Record) -> bool:
 class HandlesAreTheNewest(PopRule):
     """Whoever has got another invisible time for a message says so from then on: its old handle is not used again.
 
-    A proxy renews the handle that it was given last, and acknowledges with that one. In order a handle of an earlier
-    pop moves nothing of what is out now.
+    A proxy renews the handle that it was given last, and acknowledges with that one.
     """
 
     kinds = ("InvisibleTimeChanged", "AckReceived")
@@ -275,18 +274,3 @@ class HandlesAreTheNewest(PopRule):
             self.found(record.row, f"{record.group} uses a handle of {at} that was replaced {ago_ms} ms ago")
         if record.kind == "InvisibleTimeChanged" and record.new_pop_time != record.pop_time:
             self._changed_us.setdefault(handle, record.ts_us)
-        elif record.kind == "InvisibleTimeChanged" and self.case.is_live:
-            self._look_at_order(record, queue)
-
-    def _look_at_order(self, record: Record, queue: Queue) -> None:
-        """Look whether somebody has moved in order what another one has."""
-        handed = self.case.pops.handed.get((queue, record.queue_offset), ())
-        if not handed or handed[-1].pop_time == record.pop_time:
-            return
-        self.judged += 1
-        orders = self.case.broker(record.node).running().pop.consumer_order_info_manager
-        info = orders.table.get(f"{record.topic}@{record.group}", {}).get(record.queue_id)
-        until_ms = record.pop_time + record.invisible_ms
-        if info is not None and until_ms in (info.offset_next_visible_time or {}).values():
-            at = f"{queue} offset {record.queue_offset}"
-            self.found(record.row, f"{record.group} moves the message at {at} with a handle of an earlier pop")
