@@ -515,6 +515,9 @@ class OrderedPopsAreWoken(PopRule):
         may_be_late = record.reason in ("timed out", "unblocked")
         if not may_be_late or self.is_popped_otherwise(record.node, record.group):
             return
+        # What is acknowledged is named by the offset in its record, which a loss of power may leave at another place.
+        if record.node in self.case.ledger.processes.power_lost_us:
+            return
         if not self.case.fault_times.none_between(began_us, record.ts_us):
             return
         now_ms = self.case.lab.world.nodes[record.node].now_ms()
