@@ -119,8 +119,10 @@ class PopLedger:
         """(broker, address of a consumer) -> the attempt that its last pop belongs to."""
         self.orders: dict[tuple[str, str], dict[bool, None]] = {}
         """(broker, group) -> whether it was popped for in order, and whether without."""
-        self.deleted_groups: dict[tuple[str, str], None] = {}
-        """(broker, group) of the groups that were deleted."""
+        self.deleted_groups: dict[tuple[str, str], int] = {}
+        """(broker, group) of the groups that were deleted -> when that was last."""
+        self._began_us: dict[Queue, int] = {}
+        """When a group that had no offset last began to pop a queue."""
         self.reset_us: dict[Queue, int] = {}
         """When a pop of this queue last began elsewhere, since somebody had reset the group."""
         self.handlers: dict[str, Callable[[Row], None]] = {
@@ -179,16 +181,17 @@ class PopLedger:
             queue = Queue(row[NODE], group, topic, queue_id)
             if queue in self.began:
                 self.began_again[queue] = offset
-                if (row[NODE], group) in self.deleted_groups:
+                if self.deleted_groups.get((row[NODE], group), -1) > self._began_us[queue]:
                     self.reset_us[queue] = row[TS_US]
             else:
                 self.began[queue] = offset
+            self._began_us[queue] = row[TS_US]
         if origin in ("reset", "pop reset"):
             self.reset_us[Queue(row[NODE], group, topic, queue_id)] = row[TS_US]
 
     def _group_deleted(self, row: Row) -> None:
         (group,) = row[FIRST_FIELD:]
-        self.deleted_groups[row[NODE], group] = None
+        self.deleted_groups[row[NODE], group] = row[TS_US]
         for queue, _ in self.handed:
             if (queue.broker, queue.group) == (row[NODE], group):
                 self.reset_us[queue] = row[TS_US]

@@ -32,7 +32,31 @@ class _Given(NamedTuple):
     message_id: str
 
 
-class DoneIsSettled(PopRule):
+class _OfListeners(PopRule):
+    """A rule of what listeners of 5.x clients are given."""
+
+    def given(self, record: Record) -> _Given:
+        """The message that an event of a client is about."""
+        broker = self.case.ledger.names.broker_of(record.broker_name)
+        return _Given(broker, record.group, record.queue_id, record.queue_offset, record.msg_id)
+
+    def brought_back(self, record: Record) -> _Given:
+        """The message that a reviver brings back, as a client was given it."""
+        return _Given(record.node, record.group, record.queue_id, record.queue_offset, record.unique_key)
+
+    def is_of_5(self, record: Record) -> bool:
+        """Did a client of 5.x say this?"""
+        clients = clients_in(self.case.lab, record.node)
+        return any(hasattr(client, "subscription_expressions") for client, group, _ in clients if group == record.group)
+
+    @staticmethod
+    def without(listeners: dict[_Given, Record], ended: Record) -> dict[_Given, Record]:
+        """What is left of listeners when a process has crashed, or a client was stopped."""
+        node = ended.target if ended.kind == "NodeCrashed" else ended.node
+        return {at: record for at, record in listeners.items() if record.node != node}
+
+
+class DoneIsSettled(_OfListeners):
     """What a listener of a 5.x client is done with comes no more, unless it could not be settled in its time.
 
     A client settles again and again, each second, until that works or the handle has expired (ProcessQueueImpl). What
@@ -54,18 +78,17 @@ class DoneIsSettled(PopRule):
 
     def _started(self, record: Record) -> None:
         if self._given_up:
-            self._given_up.pop((record.node, given(self.case, record)), None)
+            self._given_up.pop((record.node, self.given(record)), None)
 
     def _ended(self, record: Record) -> None:
-        node = record.target if record.kind == "NodeCrashed" else record.node
-        self._done = {at: done for at, done in self._done.items() if done.node != node}
+        self._done = self.without(self._done, record)
 
     def _finished(self, record: Record) -> None:
-        if self.case.pops.groups and record.status == "SUCCESS" and is_of_5(self.case, record):
-            self._done[given(self.case, record)] = record
+        if self.case.pops.groups and record.status == "SUCCESS" and self.is_of_5(record):
+            self._done[self.given(record)] = record
 
     def _not_settled(self, record: Record) -> None:
-        held = given(self.case, record)
+        held = self.given(record)
         self.judged += 1
         if (record.node, held) in self._given_up:
             reason = f"{record.node} settles {record.msg_id} of {record.topic} for {record.group} again"
@@ -78,9 +101,7 @@ class DoneIsSettled(PopRule):
     def _revived(self, record: Record) -> None:
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         handed = self.case.pops.find(queue, record.queue_offset, record.pop_time)
-        done = self._done.get(
-            _Given(record.node, record.group, record.queue_id, record.queue_offset, record.unique_key)
-        )
+        done = self._done.get(self.brought_back(record))
         if handed is None or done is None or handed.said_done:
             return
         until_us = (handed.until_ms - self.case.lab.world.epoch_ms) * 1_000
@@ -97,7 +118,7 @@ class DoneIsSettled(PopRule):
             self.found(record.row, f"{done.node} {reason}, and it comes again")
 
 
-class RenewalsGoOn(PopRule):
+class RenewalsGoOn(_OfListeners):
     """A proxy renews a handle while a client is at its message: until some failures in a row, or renewMaxTimeMillis.
 
     So nobody else is given what a listener of 5.x works on. Java: DefaultReceiptHandleManager.
@@ -124,16 +145,15 @@ class RenewalsGoOn(PopRule):
         """(group, message) of what was handed out more than once: events of handles do not say which time they mean."""
 
     def _started(self, record: Record) -> None:
-        if self.case.pops.groups and is_of_5(self.case, record):
-            self._at_work[given(self.case, record)] = record
+        if self.case.pops.groups and self.is_of_5(record):
+            self._at_work[self.given(record)] = record
 
     def _finished(self, record: Record) -> None:
         if self._at_work:
-            self._at_work.pop(given(self.case, record), None)
+            self._at_work.pop(self.given(record), None)
 
     def _ended(self, record: Record) -> None:
-        node = record.target if record.kind == "NodeCrashed" else record.node
-        self._at_work = {at: start for at, start in self._at_work.items() if start.node != node}
+        self._at_work = self.without(self._at_work, record)
 
     def _popped(self, record: Record) -> None:
         message = record.group, record.unique_key
@@ -170,8 +190,7 @@ class RenewalsGoOn(PopRule):
             self.found(record.row, f"{reason}, which was handed out {held_us // 1_000} ms ago")
 
     def _revived(self, record: Record) -> None:
-        key = _Given(record.node, record.group, record.queue_id, record.queue_offset, record.unique_key)
-        start = self._at_work.get(key)
+        start = self._at_work.get(self.brought_back(record))
         message = record.group, record.unique_key
         if start is None or message in self._let_go or message in self._again:
             return
@@ -233,18 +252,6 @@ class DeadLettersAreTried(PopRule):
         managers = [broker.running().subscription_group_manager for broker in self.case.lab.masters if broker.is_up()]
         tables = [manager.subscription_group_table for manager in managers]
         return 1 + min((table[group].retry_max_times for table in tables if group in table), default=0)
-
-
-def given(case: Case, record: Record) -> _Given:
-    """The message that an event of a 5.x client is about."""
-    broker = case.ledger.names.broker_of(record.broker_name)
-    return _Given(broker, record.group, record.queue_id, record.queue_offset, record.msg_id)
-
-
-def is_of_5(case: Case, record: Record) -> bool:
-    """Did a client of 5.x say this?"""
-    clients = clients_in(case.lab, record.node)
-    return any(hasattr(client, "subscription_expressions") for client, group, _ in clients if group == record.group)
 
 
 class HandlesAreTheNewest(PopRule):

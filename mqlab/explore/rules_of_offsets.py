@@ -13,6 +13,8 @@ from mqlab.explore.rule import Case, Rule
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.record import Record
 
+POLLING = "poll"
+"""The thread of an application of a drawn world that polls."""
 TWO_OWNERS = "two owners for a moment"
 TWO_OWNERS_TEXT = (
     "After a rebalance the old owner of a queue may go on until its own round, up to 20 s later, and a queue taken "
@@ -270,9 +272,10 @@ class OffsetsKeepUp(Rule):
     def _look_at_poll(self, record: Record) -> None:
         """What commits by itself commits at the begin of a poll what the polls before have handed out, and no more.
 
-        Where a consumer was started again two threads may poll, and where an application commits it says when.
+        Where a consumer was started again two threads may poll. An application that does nothing between two polls, or
+        commits by hand, cannot be told apart: those of drawn worlds, whose thread has a name of its own, work a while.
         """
-        if record.task != "poll" or (record.node, record.group) in self._stopped:
+        if record.task != POLLING or (record.node, record.group) in self._stopped:
             return
         handed = self._handed_out.get(of_consumer(record))
         if handed is None or handed.ts_us != record.ts_us or not handed.queue_offset < record.queue_offset:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from mqlab.client import DefaultMQPushConsumer
 from mqlab.explore.ledger.consumption import SET_ANEW
 from mqlab.explore.places import Place
-from mqlab.explore.readers import Reader, clients_in, consumers_of, is_running, push_consumer_of
+from mqlab.explore.readers import Reader, consumers_of, is_running, push_consumer_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import (
     OTHER_UNIT,
@@ -386,85 +386,3 @@ class LockedIsConsumed(Rule):
             if hung_us < 0 or record.ts_us - hung_us > 4 * TRUSTED_US:
                 at = f"{record.broker_name} {topic} queue {record.queue_id}"
                 self.found(record.row, f"{record.node} calls its listener for {at}, which is locked for {owner}")
-
-
-class FailedWaitsInFront(Rule):
-    """In order no listener of a 5.x client gets a message while the one in front of it waits for its next attempt.
-
-    Message groups of one queue that go side by side are not judged (enableFifoConsumeAccelerator).
-    """
-
-    LOOKS: ClassVar[dict[str, str]] = {
-        "FifoAttemptPutOff": "_put_off", "ConsumeStarted": "_called", "NodeCrashed": "_process_ended"
-    }  # fmt: skip
-    kinds = tuple(LOOKS)
-
-    def __init__(self, case: Case) -> None:
-        super().__init__(case)
-        self._waiting: dict[tuple[str, QueueKey], Record] = {}
-        """(process, queue) -> the message that waits for its next attempt there."""
-
-    def _process_ended(self, record: Record) -> None:
-        self._waiting = {at: waits for at, waits in self._waiting.items() if at[0] != record.target}
-
-    def _put_off(self, record: Record) -> None:
-        if not self._goes_side_by_side(record):
-            self._waiting[_queue_of_5(record)] = record
-
-    def _called(self, record: Record) -> None:
-        waits = self._waiting.pop(_queue_of_5(record), None) if self._waiting else None
-        if waits is None:
-            return
-        self.judged += 1
-        if record.queue_offset > waits.queue_offset:
-            place = f"{record.broker_name} {record.topic} queue {record.queue_id}"
-            reason = f"gives its listener offset {record.queue_offset} of {place} while {waits.queue_offset} waits"
-            self.found(record.row, f"{record.node} {reason}")
-
-    def _goes_side_by_side(self, record: Record) -> bool:
-        clients = clients_in(self.case.lab, record.node)
-        return any(getattr(client, "enable_fifo_consume_accelerator", False) for client, *_ in clients)
-
-
-class AttemptsGoOn(Rule):
-    """A receive of a 5.x push consumer that failed is repeated as the same attempt: in order it gets the same messages.
-
-    An answer that was lost on its way blocks the queue for every other attempt (ProcessQueueImpl.receiveMessageLater).
-    """
-
-    LOOKS: ClassVar[dict[str, str]] = {
-        "ReceiveRequested": "_asks", "ReceiveFinished": "_answered", "ProcessQueueDropped": "_over",
-        "ProcessQueueCreated": "_over", "NodeCrashed": "_process_ended",
-    }  # fmt: skip
-    kinds = tuple(LOOKS)
-
-    def __init__(self, case: Case) -> None:
-        super().__init__(case)
-        self._attempts: dict[tuple[str, QueueKey], str] = {}
-        """(process, queue) -> the attempt that has brought nothing yet."""
-
-    def _process_ended(self, record: Record) -> None:
-        self._attempts = {at: attempt for at, attempt in self._attempts.items() if at[0] != record.target}
-
-    def _answered(self, record: Record) -> None:
-        if record.messages:
-            self._over(record)
-
-    def _over(self, record: Record) -> None:
-        self._attempts.pop(_queue_of_5(record), None)
-
-    def _asks(self, record: Record) -> None:
-        if not record.attempt_id:
-            return
-        self.judged += 1
-        at = _queue_of_5(record)
-        before = self._attempts.get(at, record.attempt_id)
-        self._attempts[at] = record.attempt_id
-        if before != record.attempt_id:
-            queue = f"{record.broker_name} {record.topic} queue {record.queue_id}"
-            what = f"attempt {before} for {queue} has brought nothing, and the next one is {record.attempt_id}"
-            self.found(record.row, f"{record.node}: {what}")
-
-
-def _queue_of_5(record: Record) -> tuple[str, QueueKey]:
-    return record.node, (record.group, record.topic, record.broker_name, record.queue_id)

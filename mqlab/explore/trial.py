@@ -52,13 +52,17 @@ from mqlab.explore.rules_of_offsets import (
     OffsetsOnlyGrow,
     ProgressIsKept,
 )
-from mqlab.explore.rules_of_order import AttemptsGoOn, FailedWaitsInFront, InOrder, LockedIsConsumed, OneOwner
-from mqlab.explore.rules_of_pop import (
-    AckedStaysAway,
+from mqlab.explore.rules_of_order import InOrder, LockedIsConsumed, OneOwner
+from mqlab.explore.rules_of_ordered_pops import (
+    AttemptsGoOn,
     DeliveriesAreCounted,
-    NothingUnackedIsLost,
+    FailedWaitsInFront,
     OrderedPopsAreWoken,
     OrderedPopsWait,
+)
+from mqlab.explore.rules_of_pop import (
+    AckedStaysAway,
+    NothingUnackedIsLost,
 )
 from mqlab.explore.rules_of_questions import (
     QuestionsAreCounted,

@@ -68,11 +68,13 @@ class CommitLog:
         one, or reach over the end of a file.
 
         They need not be whole records: dispatching waits for the rest of the last one. A log without files may begin
-        with any file, and so may one whose only file is empty, as a full disk leaves it; RocketMQ writes into that one.
-        Java: org.apache.rocketmq.store.CommitLog.appendData.
+        with any file. Java: org.apache.rocketmq.store.CommitLog.appendData. Differs from RocketMQ: a log whose only
+        file a full disk has left empty may begin with another one, too; there the bytes go into that file, at a place
+        that is not theirs.
         """
         files = self.mapped_file_queue.mapped_files
-        if len(files) == 1 and not files[0].wrote_position and start_offset % self.file_size == 0:
+        is_empty = len(files) == 1 and not files[0].wrote_position
+        if is_empty and start_offset != files[0].file_from_offset and start_offset % self.file_size == 0:
             self.drop_preallocated()
             self.mapped_file_queue.drop_last()
         begins_file = not files or files[-1].is_full

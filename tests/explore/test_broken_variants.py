@@ -6,7 +6,15 @@ import pytest
 
 from mqlab.client import ProcessQueue
 from mqlab.errors import LearnerError
-from mqlab.explore import RULES, Trial, rules_of_handles, rules_of_pop, rules_of_reviving, rules_of_timers
+from mqlab.explore import (
+    RULES,
+    Trial,
+    rules_of_handles,
+    rules_of_ordered_pops,
+    rules_of_pop,
+    rules_of_reviving,
+    rules_of_timers,
+)
 
 from .broken.quiet import QUIET
 from .broken.variants import VARIANTS, WORLD_GOES_ON, Variant
@@ -28,9 +36,10 @@ def test_a_safeguard_taken_out_is_found(variant: Variant, monkeypatch: pytest.Mo
 
 
 def test_each_rule_of_pop_and_of_the_timer_has_a_variant_that_it_finds() -> None:
-    modules = [module.__name__ for module in (rules_of_handles, rules_of_pop, rules_of_reviving, rules_of_timers)]
+    of_pop = (rules_of_handles, rules_of_ordered_pops, rules_of_pop, rules_of_reviving, rules_of_timers)
+    modules = [module.__name__ for module in of_pop]
     rules = {rule for rule in RULES if rule.__module__ in modules}
-    assert len(rules) == 14
+    assert len(rules) == 16
     assert rules <= {variant.found_by for variant in (*VARIANTS, *QUIET)}
 
 

@@ -77,14 +77,19 @@ def test_bytes_that_do_not_continue_the_log_are_not_taken(store_world: Any) -> N
 
 
 def test_a_log_whose_only_file_a_full_disk_has_left_empty_may_begin_with_another_one(store_world: Any) -> None:
-    log = _log_bytes(_filled(store_world))
+    master = _filled(store_world)
+    log = _log_bytes(master)
     slave = store_world(broker_role=BrokerRole.SLAVE)
     slave.node.disk.capacity_bytes = slave.node.disk.used_bytes + 8_192
     with pytest.raises(DiskFull):
         slave.store.append_to_commit_log(0, log[:20_000])
     slave.node.disk.capacity_bytes = 100 << 20
+    assert not slave.store.append_to_commit_log(65_000, log[65_000:65_536])
     assert slave.store.append_to_commit_log(65536, log[65536 : 2 * 65536])
+    slave.run()
+    queue, same = (sw.store.find_consume_queue("TopicTest", 0) for sw in (slave, master))
     assert slave.store.min_phy_offset == 65536
+    assert queue.get(queue.min_offset_in_queue) == same.get(queue.min_offset_in_queue)
 
 
 @pytest.mark.parametrize("disk_was_full", [False, True])

@@ -100,12 +100,8 @@ class _Drawing:
         memory = {"memory_bytes": self._own("broker", "machines", "memory_bytes")} if slaves or cold else {}
         masters = [_saying(self._part("broker", name, **memory), **self._of_all_disks()) for name in brokers]
         masters = [self._reading_cold_data(part) for part in masters] if cold else masters
-        of_each = Counter(str(slave.says["of"]) for slave in slaves)
-        parts += (
-            [self._copied(part, of_each[part.name]) for part in masters]
-            if slaves
-            else [_alone(part) for part in masters]
-        )
+        copies = Counter(slave.says["of"] for slave in slaves)
+        parts += [self._copied(part, copies[part.name]) if slaves else _alone(part) for part in masters]
         parts += slaves
         for name in plain:
             made_for = {"type": self._own("topic", name, "type")} if proxied else {}
@@ -115,17 +111,14 @@ class _Drawing:
         readers = self._readers(topics, list(special.values()), proxied)
         readers = [_patient(reader) for reader in readers] if cold else readers
         if any(reader.says.get("wants", ALL) != ALL for reader in readers):
-            parts = [_saying(part, enable_property_filter=True) if part.kind == "broker" else part for part in parts]
+            parts = _brokers_saying(parts, enable_property_filter=True)
         engine = ENGINES[self._choose("engine of pops", len(ENGINES))]
         if any(reader.kind in POPPING for reader in readers):
-            parts = [_saying(part, **engine) if part.kind == "broker" else part for part in parts]
+            parts = _brokers_saying(parts, **engine)
         if any(reader.kind == "orderly" for reader in readers) and self._choose("short locks", 2):
-            short = SHORT_LOCKS_MS
-            parts = [
-                _saying(part, rebalance_lock_max_live_time=short) if part.kind == "broker" else part for part in parts
-            ]
+            parts = _brokers_saying(parts, rebalance_lock_max_live_time=SHORT_LOCKS_MS)
         if self._choose("recalls", 2):
-            parts = [_saying(part, recall_message_enable=True) if part.kind == "broker" else part for part in parts]
+            parts = _brokers_saying(parts, recall_message_enable=True)
         for reader in readers:
             if reader.kind in SET_UP and (set_up := self._group(reader)).says:
                 parts.append(set_up)
@@ -140,7 +133,7 @@ class _Drawing:
             parts += [self._client("transactions", name, topics) for name in names]
         if any(part.kind in TRANSACTIONS for part in parts) and self._choose("asks soon", 2):
             hasty = {key: self._one(f"asks soon/{key}", values) for key, values in HASTY.items()}
-            parts = [_saying(part, **hasty) if part.kind == "broker" else part for part in parts]
+            parts = _brokers_saying(parts, **hasty)
         return (*parts, *readers, *self._acts((*parts, *readers)))
 
     def _of_all_disks(self) -> dict[str, Value]:
@@ -277,9 +270,14 @@ def _alone(broker: Part) -> Part:
     return broker._replace(says={key: value for key, value in broker.says.items() if key not in OF_REPLICATION})
 
 
-def _saying(broker: Part, **more: Value) -> Part:
-    """The broker, with settings that all brokers of a world have or none."""
-    return broker._replace(says={**broker.says, **more})
+def _saying(server: Part, **more: Value) -> Part:
+    """A broker or a proxy, with settings that all of a world have or none."""
+    return server._replace(says={**server.says, **more})
+
+
+def _brokers_saying(parts: Iterable[Part], **more: Value) -> list[Part]:
+    """The parts, with settings that all brokers of a world have or none."""
+    return [_saying(part, **more) if part.kind == "broker" else part for part in parts]
 
 
 def _patient(reader: Part) -> Part:

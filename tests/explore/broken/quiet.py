@@ -17,13 +17,17 @@ from mqlab.explore.rules_of_flushing import EveryKeyIsFound, SafeIsFlushed, Tabl
 from mqlab.explore.rules_of_handles import DeadLettersAreTried, DoneIsSettled, HandlesAreTheNewest, RenewalsGoOn
 from mqlab.explore.rules_of_leftovers import NothingIsLeftOver
 from mqlab.explore.rules_of_offsets import CommitsAreAsked, LocalOffsetsAreKept, OffsetsKeepUp, ProgressIsKept
-from mqlab.explore.rules_of_order import AttemptsGoOn, FailedWaitsInFront, LockedIsConsumed
-from mqlab.explore.rules_of_pop import (
-    AckedStaysAway,
+from mqlab.explore.rules_of_order import LockedIsConsumed
+from mqlab.explore.rules_of_ordered_pops import (
+    AttemptsGoOn,
     DeliveriesAreCounted,
-    NothingUnackedIsLost,
+    FailedWaitsInFront,
     OrderedPopsAreWoken,
     OrderedPopsWait,
+)
+from mqlab.explore.rules_of_pop import (
+    AckedStaysAway,
+    NothingUnackedIsLost,
 )
 from mqlab.explore.rules_of_questions import QuestionsComeAtTheirTime, QuestionsStop
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled, ToldIsShared

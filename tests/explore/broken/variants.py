@@ -28,7 +28,8 @@ from mqlab.explore.rules_of_calls import ProcessorsAnswer
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed, GivenBackComesAgain, StoredIsDelivered
 from mqlab.explore.rules_of_flow_control import ThresholdsHold
 from mqlab.explore.rules_of_order import InOrder, OneOwner
-from mqlab.explore.rules_of_pop import AckedStaysAway, NothingUnackedIsLost, OrderedPopsWait
+from mqlab.explore.rules_of_ordered_pops import OrderedPopsWait
+from mqlab.explore.rules_of_pop import AckedStaysAway, NothingUnackedIsLost
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
 from mqlab.explore.rules_of_replication import CopiesAreTheSame
 from mqlab.explore.rules_of_replies import RequestsEnd
