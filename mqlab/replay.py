@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mqlab import __version__
 from mqlab.errors import LearnerError, MqlabError, ProtocolError, SimulationError
 from mqlab.fast import running
-from mqlab.sim.faults import FAULTS, check_fault
+from mqlab.sim.faults import FAULTS
+from mqlab.sim.outside import OUTSIDE
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
@@ -26,7 +27,7 @@ def _is_action(value: object) -> bool:
         and len(value) == 4
         and all(_is_count(number) for number in value[:2])
         and isinstance(value[2], str)
-        and value[2] in FAULTS
+        and (value[2] in FAULTS or value[2] in OUTSIDE)
         and isinstance(value[3], dict)
     )
 
@@ -201,7 +202,7 @@ def replay_to(
             break
         _play_on(lab.world, at_slice, now_us, told)
         lab.world.move_clock(at_us)
-        check_fault(lab.world, verb, arguments)
+        lab.check_action(verb, arguments)
         # What the world refused then, it refuses again; an error in a process that was ended was told then.
         with suppress(LearnerError, SimulationError):
             lab.act(verb, **arguments)

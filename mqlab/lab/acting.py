@@ -11,6 +11,7 @@ from mqlab.sim import FAULTS, LinkSpec, World
 from mqlab.sim.faults import check_fault, find_node
 from mqlab.sim.faults import start as start_process
 from mqlab.sim.life import FROZEN, RUNNING
+from mqlab.sim.outside import OUTSIDE, check_outside
 from mqlab.sim.schedule import parse_schedule
 from mqlab.sim.timer import Timer
 from mqlab.trace.events.world import ActionTaken
@@ -45,9 +46,10 @@ class Acting:
 
     def act(self, verb: str, **arguments: Any) -> None:
         """Do something to the world from outside: a fault of the registered vocabulary, recorded for replays."""
-        if verb not in FAULTS:
-            raise LearnerError(f"there is no action {verb!r}", f"use one of {', '.join(FAULTS)}")
-        check_fault(self.world, verb, arguments)
+        self.check_action(verb, arguments)
+        if verb in OUTSIDE:
+            self.from_outside(verb, arguments)
+            return
         try:
             text = json.dumps(arguments, sort_keys=True)
         except TypeError as error:
@@ -62,6 +64,21 @@ class Acting:
             FAULTS[verb](self.world, **arguments)
             if not self.world.door.inside:
                 self.world.report_failed_observer()
+
+    def from_outside(self, verb: str, arguments: dict[str, Any]) -> None:
+        """Let something come from outside (a verb of `OUTSIDE`), recorded for replays as a fault is."""
+        with self.world.door:
+            self.actions.append((self.world.slice_no, self.world.now_us, verb, arguments))
+            OUTSIDE[verb](self.world, **arguments)
+
+    def check_action(self, verb: str, arguments: Mapping[str, Any]) -> None:
+        """LearnerError if there is no such action, or if these cannot be its arguments."""
+        if verb in OUTSIDE:
+            check_outside(verb, arguments)
+        elif verb in FAULTS:
+            check_fault(self.world, verb, arguments)
+        else:
+            raise LearnerError(f"there is no action {verb!r}", f"use one of {', '.join(FAULTS)}")
 
     def start(self, name: str) -> None:
         """Start a process that was added with `start=False` (or that ended); it begins with the next slice."""

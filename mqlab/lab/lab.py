@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mqlab.client.producer.transaction_mq_producer import TransactionMQProducer
     from mqlab.client.v5 import Producer, PushConsumer, SimpleConsumer
     from mqlab.replay import Origin
+    from mqlab.serving import Serving
     from mqlab.sim.choices import Policy
 
 P = TypeVar("P", bound=Process)
@@ -362,6 +363,23 @@ class Lab(Looking, Acting):
             client = process.add(client_class, group, settings)
         self.processes[process.name] = process
         return client
+
+    # -- opening it ------------------------------------------------------------------------------------------------
+
+    def serve(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        ports: Mapping[str, int] | None = None,
+        advertise: str | Mapping[str, str] = "auto",
+        most_connections: int = 2_000,
+    ) -> Serving:
+        """Open this world to programs outside, at ports of this machine, and play it in real time until that is closed
+        (see mqlab.serving.Serving, docs/serving.md).
+        """
+        from mqlab.serving import Serving
+
+        return Serving(self, host=host, ports=ports, advertise=advertise, most_connections=most_connections)
 
     # -- telling of it ----------------------------------------------------------------------------------------------
 

@@ -194,6 +194,11 @@ class BrokerProcess(Process):
         return program
 
     @property
+    def address(self) -> str:
+        """Where the process listens, as "ip:port"; routes name the host `broker_ip1` where that is set."""
+        return f"{self.node.spec.ip}:{self._config.listen_port}"
+
+    @property
     def is_slave(self) -> bool:
         """Is it made to follow a master?"""
         return self._is_slave

@@ -50,6 +50,7 @@ class ClientRequestProcessor(RequestProcessor):
             return self._answer(header.topic, channel, ResponseCode.TOPIC_NOT_EXIST, remark)
         if config.order_message_enable:
             route.order_topic_conf = self._kv.get_kv_config(ORDER_TOPIC_CONFIG, header.topic)
+        route.broker_datas = [broker.seen_from(channel.outer_address) for broker in route.broker_datas]
         strict = bool(header.accept_standard_json_only) or request.version >= STRICT_JSON_VERSION
         response = self._answer(header.topic, channel, ResponseCode.SUCCESS, None, len(route.broker_datas))
         response.body = route.encode_standard() if strict else route.encode()

@@ -160,7 +160,9 @@ class DefaultRequestProcessor(RequestProcessor):
 
     def _get_broker_cluster_info(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         clusters = {cluster: tuple(names) for cluster, names in self._routes.cluster_addr_table.items()}
-        return _success(body=ClusterInfo(self._routes.broker_addr_table, clusters).encode())
+        table = self._routes.broker_addr_table
+        brokers = {name: broker.seen_from(channel.outer_address) for name, broker in table.items()}
+        return _success(body=ClusterInfo(brokers, clusters).encode())
 
     def _get_broker_member_group(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         header = request.header_as(h.GetBrokerMemberGroupRequestHeader)

@@ -7,7 +7,8 @@ org.apache.rocketmq.remoting.protocol.body.ClusterInfo, BrokerMemberGroup.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mqlab.protocol.json_body import JsonBody
@@ -47,6 +48,10 @@ class BrokerData(JsonBody):
     def master_addr(self) -> str | None:
         """The address of the master, if there is one."""
         return self.broker_addrs.get(MASTER_ID)
+
+    def seen_from(self, outer_address: Callable[[str], str]) -> BrokerData:
+        """The same with the addresses that somebody elsewhere must use (`Channel.outer_address`)."""
+        return replace(self, broker_addrs={i: outer_address(addr) for i, addr in self.broker_addrs.items()})
 
 
 @dataclass(slots=True)

@@ -32,6 +32,10 @@ class Channel(Protocol):
         Without `keep` the caller gives the command away and will not touch it again, so that it need not be copied.
         """
 
+    def outer_address(self, address: str) -> str:
+        """How whoever is at the other end reaches a process at an address of the world."""
+        return address
+
     def close(self) -> None:
         """Close the connection; what was written before still arrives."""
 

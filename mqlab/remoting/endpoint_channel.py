@@ -129,6 +129,10 @@ class EndpointChannel(Channel):
             )
         self.close()
 
+    def outer_address(self, address: str) -> str:
+        """How whoever is at the other end reaches a process at an address of the world."""
+        return self._endpoint.outer_address(address)
+
     def close(self) -> None:
         """Close the connection; what was written before still arrives."""
         if self._endpoint.open:

@@ -176,10 +176,14 @@ class Network:
         life, on_accept = self._listeners.get(address, (None, None))
         return on_accept if life is node.life and not node.life.over else None
 
+    def next_connection(self) -> int:
+        """The number of one more connection."""
+        self._next_connection += 1
+        return self._next_connection
+
     def pair(self, caller: Life, callee: Life, address: str) -> tuple[Endpoint, Endpoint]:
         """Both sides of a new connection, the caller's first."""
-        self._next_connection += 1
-        number = self._next_connection
+        number = self.next_connection()
         port = self._next_port.get(caller.node_name, 40_000)
         self._next_port[caller.node_name] = port + 1
         here = f"{self.world.nodes[caller.node_name].spec.ip}:{port}"
@@ -225,6 +229,7 @@ class Network:
 
     def process_died(self, life: Life, *, silent: bool) -> None:
         """End all connections of a process: the others see a close, unless the whole machine went dark (`silent`)."""
+        self.world.outside.process_died(life, silent=silent)
         for endpoint in [e for e in self._endpoints if e.life is life]:
             endpoint.open = False
             self.forget(endpoint)
@@ -236,6 +241,7 @@ class Network:
 
     def reset_dead_peers(self, node: Node) -> None:
         """A machine is back after a power loss: what still talks to its old connections is answered with a reset."""
+        self.world.outside.reset_dead_peers(node.life)
         for endpoint in self.connections():
             if endpoint.peer.life.node_name == node.name and endpoint.peer.life is not node.life:
                 delay = self.link(endpoint.life.node_name, node.name).draw_us(0)

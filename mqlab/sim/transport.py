@@ -49,6 +49,10 @@ class Transport:
         """Whether `put` must be told how many bytes a frame has."""
         return self.as_bytes
 
+    def outer_address(self, address: str) -> str:
+        """How the other side reaches a process at an address of the world: within the world under that one."""
+        return address
+
     def send(self, frame: Any, size: int = 0) -> None:
         """Send a frame (an immutable snapshot); EndpointClosed when the connection is no longer open."""
         if not self.open:

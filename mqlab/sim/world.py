@@ -12,6 +12,7 @@ from mqlab.sim.door import Door
 from mqlab.sim.fences import put_up_fences
 from mqlab.sim.network import Network
 from mqlab.sim.node import Node, NodeSpec
+from mqlab.sim.outside import Outside
 from mqlab.sim.pending import Pending, hold_pending, pending_of, pick_pending
 from mqlab.sim.scheduler import NEVER, Scheduler
 
@@ -68,6 +69,7 @@ class World(Scheduler):
         self.outside_calls: list[str] = []
         """The calls that were awaited from outside, which no replay can repeat."""
         self.network = Network(self)
+        self.outside = Outside(self)
         put_up_fences()
 
     def __del__(self) -> None:

@@ -1,0 +1,224 @@
+"""The edge of a served world: its sockets and its pace, on one asyncio loop.
+
+What the sockets bring waits in the inbox until the world has come to the present; then it is done to the world, and
+what follows from it is played. One thread does both, so nothing of the world needs a lock of its own; whoever steps or
+breaks the world meanwhile, from a cell, holds the world's door.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from _thread import get_ident
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import MqlabError
+from mqlab.serving.line import MOST_UNREAD_BYTES, Line
+
+if TYPE_CHECKING:
+    from mqlab.lab import Lab
+
+LEAD_US = 2_000
+"""What is due so soon is played at once: no loop wakes up for less."""
+
+PIECE_US = 5_000
+"""After so much of the world's time the sockets have their turn, when the world is behind."""
+
+LONGEST_PAUSE_S = 0.05
+"""At least so often the world's clock follows, for those who look at it."""
+
+
+class Edge:
+    """Lets connections in at `sockets` (world address -> listening socket) and plays the lab's world in real time.
+
+    `most_connections` are admitted at a time; who comes then is turned away.
+    """
+
+    def __init__(self, lab: Lab, sockets: Mapping[str, socket.socket], most_connections: int) -> None:
+        self.lab = lab
+        self.paused = False
+        self.error: MqlabError | None = None
+        """What ended the serving: a task of the world that died."""
+        self.turned_away = 0
+        """How many connections were one too many."""
+        self._sockets = sockets
+        self._most_connections = most_connections
+        self._lines: dict[int, Line] = {}
+        self._last_number = lab.world.outside.last_number
+        self._inbox: deque[tuple[str, dict[str, Any]]] = deque()
+        self._unread_bytes = 0
+        self._held = False
+        self._closing = False
+        self._loop: asyncio.AbstractEventLoop
+        self._thread = 0
+        self._pause: asyncio.Future[None] | None = None
+        self._began_s = 0.0
+        self._began_us = 0
+
+    @property
+    def connections(self) -> int:
+        """How many programs are connected at this moment."""
+        return len(self._lines)
+
+    async def run(self, ready: Any) -> None:
+        """Serve until `close` is called or the world breaks; `ready` (an Event) is set when connections are taken."""
+        self._loop, self._thread = asyncio.get_running_loop(), get_ident()
+        servers = [
+            await self._loop.create_server(lambda address=address: Line(self, address), sock=sock)  # type: ignore[misc]
+            for address, sock in self._sockets.items()
+        ]
+        outside, door = self.lab.world.outside, self.lab.world.door
+        outside.output = self._output
+        self._from_now_on()
+        ready.set()
+        try:
+            with door.posts_told(lambda: self._loop.call_soon_threadsafe(self._wake)):
+                while not self._closing:
+                    await self._turn()
+        except MqlabError as error:
+            self.error = error
+        finally:
+            for server in servers:
+                server.close()
+            for line in list(self._lines.values()):
+                line.end(broken=False)
+            await asyncio.sleep(0)
+            with suppress(MqlabError):
+                self._take_in()
+            outside.forget_output()
+
+    async def _turn(self) -> None:
+        """Bring the world to the present, let in what has come, play what follows, and wait."""
+        if not self.paused:
+            behind = self._catch_up()
+            if self._inbox:
+                self._take_in()
+                behind = self._catch_up() or behind
+            if behind:
+                await asyncio.sleep(0)
+                return
+        pause_s = self._pause_s()
+        if self._inbox and not self.paused:
+            pause_s = 0.0
+        self._pause = self._loop.create_future()
+        timer = self._loop.call_later(pause_s, self._wake)
+        try:
+            await self._pause
+        finally:
+            timer.cancel()
+            self._pause = None
+
+    def _catch_up(self) -> bool:
+        """Play a piece of the way to the present; True if the world is still behind it."""
+        world = self.lab.world
+        present_us = self._present_us()
+        if world.now_us > present_us + LEAD_US:
+            # Somebody has let time pass in a cell: the present is where the world is.
+            self._from_now_on()
+            present_us = world.now_us
+        limit_us = present_us + LEAD_US
+        piece_us = min(limit_us, world.now_us + PIECE_US)
+        if not world.run_to(piece_us):
+            self.paused = True
+            return False
+        return piece_us < limit_us
+
+    def _present_us(self) -> int:
+        return self._began_us + int((self._loop.time() - self._began_s) * 1_000_000)
+
+    def _from_now_on(self) -> None:
+        self._began_s, self._began_us = self._loop.time(), self.lab.world.now_us
+
+    def _pause_s(self) -> float:
+        if self.paused:
+            return LONGEST_PAUSE_S
+        due_us = self.lab.world.next_due_us()
+        if due_us is None:
+            return LONGEST_PAUSE_S
+        return min(LONGEST_PAUSE_S, max(0.0, (due_us - LEAD_US - self._present_us()) / 1_000_000))
+
+    def _wake(self) -> None:
+        if self._pause is not None and not self._pause.done():
+            self._pause.set_result(None)
+
+    # -- what comes in ----------------------------------------------------------------------------------------------
+
+    def admit(self, line: Line) -> bool:
+        """Give a new line its number; False when there are too many already."""
+        if len(self._lines) >= self._most_connections or self._closing:
+            self.turned_away += 1
+            return False
+        self._last_number += 1
+        line.number = self._last_number
+        self._lines[line.number] = line
+        return True
+
+    def leave(self, line: Line) -> bool:
+        """Forget a line; False if it was never admitted, or was ended by the world."""
+        return self._lines.pop(line.number, None) is not None
+
+    def bring(self, verb: str, arguments: dict[str, Any]) -> None:
+        """Something for the world; it is done when the world has come to the present."""
+        self._inbox.append((verb, arguments))
+        self._wake()
+
+    def took(self, size: int) -> None:
+        """So many bytes came; with too many that wait, the lines are held."""
+        self._unread_bytes += size
+        if not self._held and self._unread_bytes > MOST_UNREAD_BYTES:
+            self._hold(True)
+
+    def _hold(self, held: bool) -> None:
+        self._held = held
+        for line in self._lines.values():
+            line.hold(held)
+
+    def _take_in(self) -> None:
+        inbox, self._inbox = self._inbox, deque()
+        self._unread_bytes = 0
+        with self.lab.world.door:
+            for verb, arguments in inbox:
+                self.lab.from_outside(verb, arguments)
+        if self._held:
+            self._hold(False)
+
+    # -- what goes out ----------------------------------------------------------------------------------------------
+
+    def _output(self, number: int, data: bytes | None, broken: bool) -> None:
+        if get_ident() == self._thread:
+            self._write(number, data, broken)
+        else:
+            self._loop.call_soon_threadsafe(self._write, number, data, broken)
+
+    def _write(self, number: int, data: bytes | None, broken: bool) -> None:
+        line = self._lines.get(number)
+        if line is None:
+            return
+        if data is not None:
+            line.write(data)
+        else:
+            del self._lines[number]
+            line.end(broken)
+
+    # -- from other threads -----------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Stop serving (from any thread)."""
+        self._loop.call_soon_threadsafe(self._close)
+
+    def _close(self) -> None:
+        self._closing = True
+        self._wake()
+
+    def set_paused(self, paused: bool) -> None:
+        """Let the world's time stand still, or go on (from any thread)."""
+        self._loop.call_soon_threadsafe(self._set_paused, paused)
+
+    def _set_paused(self, paused: bool) -> None:
+        if self.paused and not paused:
+            self._from_now_on()
+        self.paused = paused
+        self._wake()

@@ -1,0 +1,191 @@
+"""A served world: opened with `lab.serve()`, closed with `close()` or at the end of a `with` block."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Self
+
+from mqlab.arguments import check_count
+from mqlab.errors import LearnerError, SimulationError
+from mqlab.serving.edge import Edge
+
+if TYPE_CHECKING:
+    from pathlib import PurePath
+
+    from mqlab.lab import Lab
+
+BACKLOG = 1_024
+"""How many connections may wait to be taken in at a port (NettyServerConfig.serverSocketBacklog)."""
+
+MOST_CONNECTIONS = 2_000
+
+START_SECONDS = 10.0
+
+
+class Serving:
+    """The name servers and brokers of a lab's world, at ports of this machine, for as long as it is open.
+
+    `ports` says at which port a process is served, by its name; 0, which all others get, is any free port. A route
+    names the host that the client itself has used, with the port of the broker; `advertise` gives another host, or for
+    each process (by name) a "HOST:PORT" of its own. The wall clocks of the world are set to this machine's time.
+    """
+
+    def __init__(
+        self,
+        lab: Lab,
+        *,
+        host: str = "127.0.0.1",
+        ports: Mapping[str, int] | None = None,
+        advertise: str | Mapping[str, str] = "auto",
+        most_connections: int = MOST_CONNECTIONS,
+    ) -> None:
+        check_count("most_connections", most_connections, "write lab.serve(most_connections=100)")
+        served = {process.name: process.address for process in (*lab.name_servers, *lab.brokers)}
+        if not served:
+            raise LearnerError("there is nothing to serve in this world", "start a name server and a broker first")
+        if lab.world.outside.served:
+            raise LearnerError("this world is served already", "close that one first: serving.close()")
+        self.lab = lab
+        self.host = host
+        sockets = _open(host, served, ports or {})
+        self.ports: dict[str, int] = {name: sock.getsockname()[1] for name, sock in sockets.items()}
+        """The port of each process, by its name."""
+        try:
+            outer = _outer(served, self.ports, advertise)
+        except LearnerError:
+            for sock in sockets.values():
+                sock.close()
+            raise
+        with lab.world.door:
+            now_ms = time.time_ns() // 1_000_000
+            for node in lab.world.nodes.values():
+                lab.act("drift", node=node.name, jump_ms=now_ms - node.now_ms())
+            lab.act("advertise", addresses=outer)
+        self._edge = Edge(lab, {served[name]: sock for name, sock in sockets.items()}, most_connections)
+        self._thread = threading.Thread(target=self._run, name="mqlab serving", daemon=True)
+        self._ready = threading.Event()
+        lab.world.outside.served = True
+        self._thread.start()
+        if not self._ready.wait(START_SECONDS):
+            raise SimulationError(f"the sockets were not open after {START_SECONDS:g} s")
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._edge.run(self._ready))
+        finally:
+            self.lab.world.outside.served = False
+            self._ready.set()
+
+    @property
+    def name_server(self) -> str:
+        """What clients are given as the address of the name servers: "127.0.0.1:9876", or several with ";" between."""
+        return ";".join(f"{self.host}:{self.ports[process.name]}" for process in self.lab.name_servers)
+
+    @property
+    def connections(self) -> int:
+        """How many connections from outside there are."""
+        return self._edge.connections
+
+    @property
+    def turned_away(self) -> int:
+        """How many connections were one too many (`most_connections`)."""
+        return self._edge.turned_away
+
+    @property
+    def state(self) -> str:
+        """ "serving", "paused" (by a breakpoint, or by `pause`) or "closed"."""
+        if not self._thread.is_alive():
+            return "closed"
+        return "paused" if self._edge.paused else "serving"
+
+    def pause(self) -> None:
+        """Let the world's time stand still: what clients send waits at the door, and what is stepped is answered."""
+        self._must_be_open()
+        self._edge.set_paused(True)
+
+    def resume(self) -> None:
+        """Let time go on, from where the world is."""
+        self._must_be_open()
+        self._edge.set_paused(False)
+
+    def _must_be_open(self) -> None:
+        if not self._thread.is_alive():
+            raise LearnerError("this world is no longer served", "open it again: lab.serve()")
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until the serving has ended, or for a while; raises what ended it, if the world broke."""
+        self._thread.join(seconds)
+        if self._edge.error is not None:
+            raise self._edge.error
+
+    def report(self, path: str | PathLike[str] | PurePath) -> None:
+        """Write the session so far, as `mqlab replay` plays it again without any client."""
+        with self.lab.world.door:
+            self.lab.report(path)  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        """Close all connections and ports; the world stays as it is, and can be stepped, and served again."""
+        if self._thread.is_alive():
+            self._edge.close()
+        self.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        ports = ", ".join(f"{name} {self.host}:{port}" for name, port in self.ports.items())
+        return f"<Serving {ports}: {self.state}, {self.connections} connections>"
+
+
+def _open(host: str, served: Mapping[str, str], ports: Mapping[str, int]) -> dict[str, socket.socket]:
+    """A listening socket for each process; LearnerError, with none left open, where one cannot be."""
+    unknown = sorted(ports.keys() - served.keys())
+    if unknown:
+        raise LearnerError(f"no process {unknown[0]!r} is served", f"choose among {', '.join(served)}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened: dict[str, socket.socket] = {}
+    try:
+        for name in served:
+            port = ports.get(name, 0)
+            if type(port) is not int or not 0 <= port < 65_536:
+                raise LearnerError(f"{port!r} is no port for {name}", "give a number from 0 (any free one) to 65535")
+            sock = opened[name] = socket.socket(family, socket.SOCK_STREAM)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                sock.bind((host, port))
+            except OSError as error:
+                raise LearnerError(
+                    f"{name} cannot be served at {host}:{port}: {error.strerror}",
+                    "another program may have the port: choose another one, or 0 for any free one",
+                ) from None
+            sock.listen(BACKLOG)
+            sock.setblocking(False)
+    except LearnerError:
+        for sock in opened.values():
+            sock.close()
+        raise
+    return opened
+
+
+def _outer(served: Mapping[str, str], ports: Mapping[str, int], advertise: str | Mapping[str, str]) -> dict[str, str]:
+    """For each address of the world what clients are told in its place."""
+    if isinstance(advertise, str):
+        host = "" if advertise == "auto" else advertise
+        if ":" in host.strip("[]") and not host.startswith("["):
+            raise LearnerError(
+                f"advertise={advertise!r} is no host",
+                "give a host without a port, or one address for each process: {'broker-a': 'HOST:PORT'}",
+            )
+        return {address: f"{host}:{ports[name]}" for name, address in served.items()}
+    unknown = sorted(advertise.keys() - served.keys())
+    if unknown:
+        raise LearnerError(f"no process {unknown[0]!r} is served", f"choose among {', '.join(served)}")
+    return {address: advertise.get(name, f":{ports[name]}") for name, address in served.items()}

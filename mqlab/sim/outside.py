@@ -1,0 +1,197 @@
+"""What comes from outside: connections that begin and end in no node of the world, such as a program's over a socket.
+
+Each thing that happens to such a connection is an action, like a fault: it has a slice and a time, stands in the
+report, and a replay does it again, with nobody outside. `OUTSIDE` is the vocabulary.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as NotBase64
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import LearnerError
+from mqlab.sim.transport import Transport
+from mqlab.trace.events.network import ConnectionBroken, ConnectionClosed, ConnectionOpened
+
+if TYPE_CHECKING:
+    from mqlab.sim.life import Life
+    from mqlab.sim.world import World
+
+Output = Callable[[int, "bytes | None", bool], None]
+"""Takes what the world sends to a connection: (its number, bytes or None for its end, whether it broke)."""
+
+
+def _nobody(number: int, data: bytes | None, broken: bool) -> None:
+    """Nobody is outside: a replay."""
+
+
+class OutsideEnd(Transport):
+    """The world's side of a connection from outside, in one life of the process that took it in."""
+
+    __slots__ = ("came_to", "life", "number", "outside")
+
+    def __init__(self, outside: Outside, life: Life, number: int, local: str, remote: str, came_to: str) -> None:
+        super().__init__(local, remote, outside.world.network.next_connection(), True)
+        self.outside = outside
+        self.life = life
+        self.number = number
+        """Its number among the connections from outside."""
+        self.came_to = came_to
+        """The host that the other side used to come here."""
+
+    def put(self, frame: Any, size: int) -> None:
+        """Hand bytes to whoever is outside."""
+        self.outside.output(self.number, frame, False)
+
+    def close(self) -> None:
+        """Close in good order: what was sent before still arrives."""
+        if self.open:
+            self._end(ConnectionClosed(self.local, self.remote, self.connection_id))
+            self.outside.output(self.number, None, False)
+
+    def outer_address(self, address: str) -> str:
+        """How the other side can reach a process at an address of the world; the same one where it cannot."""
+        outer = self.outside.advertised.get(address, address)
+        return self.came_to + outer if outer.startswith(":") else outer
+
+    def bring(self, data: bytes) -> None:
+        """Take in bytes that came from the other side."""
+        if self.open:
+            self._on_frame(data)
+
+    def ended(self, broken: bool) -> None:
+        """The other side has closed the connection, or it broke."""
+        if self.open:
+            kind = ConnectionBroken if broken else ConnectionClosed
+            self._end(kind(self.local, self.remote, self.connection_id))
+            self.on_close()
+
+    def reset(self) -> None:
+        """The process here is gone, and its machine says so."""
+        self.open = False
+        self.outside.ends.pop(self.number, None)
+        self.outside.output(self.number, None, True)
+
+    def _end(self, event: tuple[Any, ...]) -> None:
+        self.open = False
+        self.outside.ends.pop(self.number, None)
+        hooks = self.outside.world.hooks
+        if hooks.on:
+            hooks.emit(event)
+
+    def __repr__(self) -> str:
+        return f"<OutsideEnd {self.number} {self.local} -> {self.remote}: {'open' if self.open else 'closed'}>"
+
+
+class Outside:
+    """All that is connected from outside of a world.
+
+    `advertised` says for an address of the world which one outside leads there: "HOST:PORT", or ":PORT" at the host
+    that a client itself has used. `output` is whoever carries bytes out; in a replay nobody.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.ends: dict[int, OutsideEnd] = {}
+        self.advertised: Mapping[str, str] = MappingProxyType({})
+        self.output: Output = _nobody
+        self.served = False
+        """Whether real sockets lead here at this moment."""
+        self.last_number = 0
+        """The number of the connection that came last."""
+
+    def forget_output(self) -> None:
+        """From now on nobody is outside."""
+        self.output = _nobody
+
+    def process_died(self, life: Life, *, silent: bool) -> None:
+        """End the connections of a process; from a machine that went dark (`silent`) the other sides hear nothing."""
+        for end in [end for end in self.ends.values() if end.life is life]:
+            if silent:
+                end.open = False
+            else:
+                end.reset()
+
+    def reset_dead_peers(self, life: Life) -> None:
+        """The machine of `life` is back after a power loss: it resets what it does not know."""
+        for end in [e for e in self.ends.values() if e.life.node_name == life.node_name and e.life is not life]:
+            end.reset()
+
+
+def advertise(world: World, addresses: dict[str, str]) -> None:
+    """From now on tell clients from outside these addresses (outer) in place of the world's own (keys)."""
+    world.outside.advertised = dict(addresses)
+
+
+def come_in(world: World, number: int, address: str, remote: str, came_to: str) -> None:
+    """A program at `remote`, which reached us under the host `came_to`, connects to an address of the world.
+
+    Its process takes the connection in with its next slice; where nobody listens, the connection breaks at once.
+    """
+    outside = world.outside
+    outside.last_number = number
+    node = world.network.node_at(address)
+    accept = None if node is None else world.network.listener(address, node)
+    if node is None or accept is None:
+        outside.output(number, None, True)
+        return
+    end = outside.ends[number] = OutsideEnd(outside, node.life, number, address, remote, came_to)
+
+    def take_in() -> None:
+        if world.hooks.on:
+            world.hooks.emit(ConnectionOpened(end.remote, end.local, end.connection_id))
+        accept(end)
+
+    world.network.call_later(node.life, 0, take_in)
+
+
+def bring(world: World, number: int, data: str) -> None:
+    """Bytes (as base64) came over connection `number`; they are read in a slice of the process at its end."""
+    end = world.outside.ends.get(number)
+    if end is not None:
+        brought = b64decode(data)
+        world.network.call_later(end.life, 0, lambda: end.bring(brought))
+
+
+def hang_up(world: World, number: int, broken: bool) -> None:
+    """Connection `number` was closed from outside, or broke."""
+    end = world.outside.ends.get(number)
+    if end is not None:
+        world.network.call_later(end.life, 0, lambda: end.ended(broken))
+
+
+OUTSIDE: dict[str, Callable[..., None]] = {
+    "advertise": advertise, "come_in": come_in, "bring": bring, "hang_up": hang_up
+}  # fmt: skip
+"""The vocabulary: verb -> what it does to a world."""
+
+_TYPES: dict[str, dict[str, type]] = {
+    "advertise": {"addresses": dict},
+    "come_in": {"number": int, "address": str, "remote": str, "came_to": str},
+    "bring": {"number": int, "data": str},
+    "hang_up": {"number": int, "broken": bool},
+}
+
+
+def check_outside(verb: str, arguments: Mapping[str, Any]) -> None:
+    """LearnerError if these cannot be the arguments of a verb of OUTSIDE, as in a damaged report."""
+    wanted = _TYPES[verb]
+    fits = arguments.keys() == wanted.keys() and all(type(arguments[name]) is kind for name, kind in wanted.items())
+    if fits and verb == "bring":
+        try:
+            b64decode(arguments["data"], validate=True)
+        except (NotBase64, ValueError):
+            fits = False
+    if fits and verb == "advertise":
+        fits = all(isinstance(text, str) for pair in arguments["addresses"].items() for text in pair)
+    if not fits:
+        words = ", ".join(f"{name} ({kind.__name__})" for name, kind in wanted.items())
+        raise LearnerError(f"{verb} takes {words}, not {dict(arguments)!r}"[:300], "record the session once more")
+
+
+def as_text(data: bytes) -> str:
+    """Bytes as `bring` takes them."""
+    return b64encode(data).decode("ascii")
