@@ -18,6 +18,7 @@ COMMANDS = {
     "corpus": "say how thorough the worlds of an exploration were",
     "lab": "open JupyterLab on your copy of the labs",
     "demo": "open JupyterLab on a world that plays",
+    "serve": "open a world to programs outside, at real ports",
     "store": "look into a store directory: ls, recover",
     "copies": "play accidents of a master and its slave, and say what each costs",
     "museum": "play real bugs of RocketMQ's Pop",

@@ -15,6 +15,7 @@ from mqlab.sim.outside import OUTSIDE, check_outside
 from mqlab.sim.schedule import parse_schedule
 from mqlab.sim.timer import Timer
 from mqlab.trace.events.world import ActionTaken
+from mqlab.trace.history import History
 
 Action = tuple[int, int, str, dict[str, Any]]
 """(slice number, time in us, verb, JSON-able arguments): what was done to the world from outside, and when."""
@@ -35,6 +36,7 @@ class Acting:
     world: World
     processes: Mapping[str, HasState]
     actions: list[Action]
+    _history: History | None
 
     def _note_change(self, what: str) -> None:
         """Remember a change from outside that no report can repeat."""
@@ -66,9 +68,13 @@ class Acting:
                 self.world.report_failed_observer()
 
     def from_outside(self, verb: str, arguments: dict[str, Any]) -> None:
-        """Let something come from outside (a verb of `OUTSIDE`), recorded for replays as a fault is."""
+        """Let something come from outside (a verb of `OUTSIDE`), recorded for replays as a fault is.
+
+        A lab without a history can tell no hash, so it writes no reports, and keeps nothing of this.
+        """
         with self.world.door:
-            self.actions.append((self.world.slice_no, self.world.now_us, verb, arguments))
+            if self._history is not None:
+                self.actions.append((self.world.slice_no, self.world.now_us, verb, arguments))
             OUTSIDE[verb](self.world, **arguments)
 
     def check_action(self, verb: str, arguments: Mapping[str, Any]) -> None:

@@ -185,6 +185,7 @@ class Lab(Looking, Acting):
         start: bool = True,
         slave_of: str = "",
         prepare: Callable[[Any], None] | None = None,
+        directory: str | PathLike[str] = "",
         **settings: Any,
     ) -> BrokerProcess:
         """Add a broker (port 10911) and start it: the call returns when its first registration is through.
@@ -192,13 +193,24 @@ class Lab(Looking, Acting):
         `settings` are RocketMQ's BrokerConfig and MessageStoreConfig in Python's case, in one list. With `start=False`
         the process waits for `lab.start(name)`, so that its start can be stepped. With `slave_of="broker-a"` it is a
         slave of that broker: it has its settings (but for those that are given), and the next broker id. `prepare` is
-        called with the BrokerController before that starts, for one that shall have other parts.
+        called with the BrokerController before that starts, for one that shall have other parts. With `directory` its
+        disk is that directory of this machine, which one program at a time works on: it recovers what is there, and
+        such a world cannot be replayed.
         """
+        disk = None
+        if directory:
+            from mqlab.sim.real_disk import RealDisk
+
+            disk = RealDisk(directory)
+            disk.lock(f"{settings.get('store_path_root_dir', 'store')}/lock")
         if slave_of:
             settings = {**self._settings_of_slave(slave_of), **settings}
         with self._new_node(name, "slave" if slave_of else "broker", letters=True) as node:
             process = BrokerProcess(self, node, settings)
             process.prepare = prepare
+            if disk is not None:
+                node.disk = disk
+                self._note_change("a directory of this machine")
         return self._add(process, start)
 
     def _settings_of_slave(self, master: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mqlab.sim import Endpoint
+from mqlab.sim import Transport
 
 if TYPE_CHECKING:
     from mqlab.sim import Node
@@ -39,10 +39,10 @@ class AddressServer:
         """Close the port: whoever asks for addresses gets no connection."""
         self.node.stop_listening(self.port)
 
-    def _accept(self, endpoint: Endpoint) -> None:
+    def _accept(self, endpoint: Transport) -> None:
         endpoint.on_frame = partial(self._answer, endpoint)
 
-    def _answer(self, endpoint: Endpoint, request: object) -> None:
+    def _answer(self, endpoint: Transport, request: object) -> None:
         self.requests += 1
         # Whoever takes this for a name server sends remoting commands.
         found = isinstance(request, bytes) and request.startswith(b"GET /rocketmq/nsaddr")

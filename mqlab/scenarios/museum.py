@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere
 from mqlab.scenarios.numbered import SUCCESS, TOPIC, spawn_sending
 from mqlab.scenarios.registry import scenario
+from mqlab.sim import MemoryDisk
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQPushConsumer
@@ -184,7 +185,9 @@ async def pops_that_wait_for_flushes(
 ) -> None:
     """Pops of four queues that wait for the flush of each check point, while messages arrive."""
     await _open(lab, messages=messages, every_ms=60, queues=4, prepare=prepare, flush_disk_type="SYNC_FLUSH")
-    lab.brokers[0].node.disk.flush_us = flush_us
+    disk = lab.brokers[0].node.disk
+    assert isinstance(disk, MemoryDisk)
+    disk.flush_us = flush_us
     await _visitor(lab, _sometimes_too_slow(12_000, 4), pop_invisible_time=10_000)
 
 

@@ -45,7 +45,7 @@ class Serving:
         most_connections: int = MOST_CONNECTIONS,
     ) -> None:
         check_count("most_connections", most_connections, "write lab.serve(most_connections=100)")
-        served = {process.name: process.address for process in (*lab.name_servers, *lab.brokers)}
+        served = _addresses(lab)
         if not served:
             raise LearnerError("there is nothing to serve in this world", "start a name server and a broker first")
         if lab.world.outside.served:
@@ -143,6 +143,12 @@ class Serving:
     def __repr__(self) -> str:
         ports = ", ".join(f"{name} {self.host}:{port}" for name, port in self.ports.items())
         return f"<Serving {ports}: {self.state}, {self.connections} connections>"
+
+
+def _addresses(lab: Lab) -> dict[str, str]:
+    """What can be served: the address in its world of each name server and broker, by its name."""
+    served = {process.name: process.address for process in lab.name_servers}
+    return served | {process.name: process.address for process in lab.brokers}
 
 
 def _open(host: str, served: Mapping[str, str], ports: Mapping[str, int]) -> dict[str, socket.socket]:

@@ -53,6 +53,11 @@ class Disk(Protocol):
         """Does a flush take time now?"""
         ...
 
+    @property
+    def is_hung(self) -> bool:
+        """Does every flush wait?"""
+        ...
+
     def exists(self, path: str) -> bool:
         """Is there a file or a folder of that name?"""
         ...

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.errors import LearnerError
+from mqlab.sim.disk import MemoryDisk
 from mqlab.sim.life import Life
 from mqlab.trace.events.world import (
     ClockDrifted,
@@ -89,6 +90,14 @@ def find_node(world: World, name: str) -> Node:
         ) from None
 
 
+def _disk_of(world: World, name: str) -> MemoryDisk:
+    """The disk of a node; LearnerError where it is a directory of this machine: that bears no faults."""
+    disk = find_node(world, name).disk
+    if not isinstance(disk, MemoryDisk):
+        raise LearnerError(f"the disk of {name} is a real directory, so this cannot be done to it", "crash the process")
+    return disk
+
+
 def _emit(world: World, event: tuple[Any, ...]) -> None:
     if world.hooks.on:
         world.hooks.emit(event)
@@ -131,10 +140,11 @@ def power_off(world: World, node: str) -> None:
     if not target.powered:
         raise LearnerError(f"{node} has no power already", f"restart it first: restart({node!r})")
     _must_not_play(world, target)
+    disk = _disk_of(world, node)
     try:
         _end_process(world, target, "power_off")
     finally:
-        kept, lost = target.disk.power_loss(lambda point, n: world.choose(f"{node}/{point}", n))
+        kept, lost = disk.power_loss(lambda point, n: world.choose(f"{node}/{point}", n))
         _emit(world, PowerLost(node, target.life.number + 1, kept, lost))
 
 
@@ -255,14 +265,14 @@ def disconnect(world: World, a: str, b: str) -> None:
 )
 def fill_disk(world: World, node: str, free_bytes: int = 0) -> None:
     """Leave only `free_bytes` of space on a machine's disk."""
-    disk = find_node(world, node).disk
+    disk = _disk_of(world, node)
     disk.capacity_bytes = disk.used_bytes + free_bytes
 
 
 @_fault("hang the disk of {node}", NODE, undo="unhang_disk", drawn_for="brokers", holds="disk")
 def hang_disk(world: World, node: str) -> None:
     """Let a machine's disk stop answering: every flush of a store waits from now on, also after a restart."""
-    disk = find_node(world, node).disk
+    disk = _disk_of(world, node)
     if not disk.is_hung:
         disk.hang()
         _emit(world, DiskHung(node))
@@ -271,7 +281,7 @@ def hang_disk(world: World, node: str) -> None:
 @_fault("free the disk of {node}", NODE)
 def unhang_disk(world: World, node: str) -> None:
     """Let a machine's disk answer again: the flushes that wait go on."""
-    disk = find_node(world, node).disk
+    disk = _disk_of(world, node)
     if disk.is_hung:
         _emit(world, DiskUnhung(node))
         disk.unhang()
@@ -286,7 +296,7 @@ def slow_disk(world: World, node: str, ms: float) -> None:
     cache cannot do alone takes `ms` - a put holds the lock of the commit log, and who pulls old messages waits; 0 ends
     it, also for what is under way.
     """
-    disk, slow_us = find_node(world, node).disk, round(ms * 1_000)
+    disk, slow_us = _disk_of(world, node), round(ms * 1_000)
     if slow_us != disk.slow_us:
         _emit(world, DiskSlowed(node, slow_us) if slow_us else DiskQuick(node))
         disk.set_slow(slow_us)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mqlab.sim.node import Node
     from mqlab.sim.world import World
 
-AcceptHandler = Callable[["Endpoint"], None]
+AcceptHandler = Callable[[Transport], None]
 
 
 class _Close(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mqlab.errors import LearnerError, MqlabError
-from mqlab.sim.disk import MemoryDisk
+from mqlab.sim.disk import Disk, MemoryDisk
 from mqlab.sim.future import Future
 from mqlab.sim.life import DARK, STATE_NAMES, Life
 from mqlab.sim.pool import Pool
@@ -66,7 +66,7 @@ class Node:
         self.name = name
         self.spec = spec
         self.hooks: Bus = world.hooks
-        self.disk = MemoryDisk(name, self.now_ms)
+        self.disk: Disk = MemoryDisk(name, self.now_ms)
         self.life: Life = Life(world, name)
         self.boot: Callable[[Node], Any] | None = None
         self._clock_base_us = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -82,10 +83,12 @@ class RealDisk:
     """
 
     is_slow = False
+    is_hung = False
     slow_us = 0
 
     def __init__(self, root: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self._descriptors: OrderedDict[str, int] = OrderedDict()
+        self._locks: list[int] = []
         self.root = os.fspath(root)
         self.read_only = read_only
         if not os.path.isdir(self.root):
@@ -125,6 +128,28 @@ class RealDisk:
 
         return DiskFull(path, self.capacity_bytes) if error.errno in (errno.ENOSPC, errno.EDQUOT) else error
 
+    def lock(self, path: str) -> None:
+        """Take the lock of a file, which one program has at a time, for as long as this disk is used.
+
+        LearnerError when another one has it; a broker of Java's takes the lock of its store's file "lock", too.
+        """
+        import fcntl
+
+        self.open(path)
+        locked = os.open(self.real_path(path), os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+        try:
+            if hasattr(fcntl, "F_OFD_SETLK"):
+                # The lock of this descriptor; that of a process would end when any other of the file is closed.
+                fcntl.fcntl(locked, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0))
+            else:
+                fcntl.lockf(locked, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
+        except OSError:
+            os.close(locked)
+            raise LearnerError(
+                f"another program works on {self.root}", "end that one, or give another directory"
+            ) from None
+        self._locks.append(locked)
+
     def close(self) -> None:
         """Close all files; the disk can be used again."""
         while self._descriptors:
@@ -138,6 +163,12 @@ class RealDisk:
 
     def __del__(self) -> None:
         self.close()
+        self.unlock()
+
+    def unlock(self) -> None:
+        """Give the locks back."""
+        while self._locks:
+            os.close(self._locks.pop())
 
     # -- the tree ---------------------------------------------------------------------------------------------------
 

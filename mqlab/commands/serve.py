@@ -1,0 +1,162 @@
+"""`mqlab serve`: a name server and brokers at real ports, for RocketMQ clients in any language.
+
+When connections are taken it prints one line of JSON: what to connect to. Ctrl-C (or a SIGTERM) ends it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mqlab.arguments import named_values, seed_of
+from mqlab.commands.numbers import whole
+from mqlab.errors import LearnerError
+from mqlab.lab import Lab
+from mqlab.scenarios import get
+
+if TYPE_CHECKING:
+    from mqlab.serving import Serving
+
+ANY_HOST = ("0.0.0.0", "::")  # noqa: S104  # compared with, not bound to
+BROKER_PORT, PORTS_APART = 10_911, 10
+"""Where the first broker is unless told otherwise, and how far the next one is from it."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until a signal ends it; 0. LearnerError where a port, a directory or a scenario is not to be had."""
+    began_s = time.perf_counter()
+    options = _parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, _interrupt)
+    lab = _directory_world(options) if options.store else _scenario_world(options)
+    with lab.serve(
+        host=options.host,
+        ports=_ports(lab, options),
+        advertise=_advertised(options.advertise),
+        most_connections=options.most_connections,
+    ) as serving:
+        _tell(serving, time.perf_counter() - began_s, options.ready_file)
+        try:
+            serving.wait()
+        except KeyboardInterrupt:
+            serving.close()
+        finally:
+            if options.record:
+                serving.report(options.record)
+                print(f"the session is in {options.record}: mqlab replay {options.record}", flush=True)
+    return 0
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="mqlab serve", description=__doc__)
+    parser.add_argument("--brokers", type=whole(1, 20), default=1, help="how many masters (default 1)")
+    parser.add_argument("--slaves", type=whole(0, 5), default=0, help="how many slaves each has (default 0)")
+    parser.add_argument("--sync-flush", action="store_true", help="answer a sender when its message is on disk")
+    parser.add_argument("--scenario", help="serve this world instead, one of `mqlab scenarios`")
+    parser.add_argument(
+        "-p", "--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter of that scenario"
+    )
+    parser.add_argument("--seed", default="0", help="the world's seed (default 0)")
+    parser.add_argument("--store", metavar="DIR", help="keep the brokers' files there, and go on with what is there")
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default 127.0.0.1: this machine)")
+    parser.add_argument(
+        "--port", type=whole(0, 65_535), default=9876, help="the name server's port (default 9876; 0: any free one)"
+    )
+    parser.add_argument(
+        "--broker-port", type=whole(0, 65_535), metavar="PORT",
+        help=f"the first broker's port (default {BROKER_PORT}, the next {PORTS_APART} higher; 0: any free ones)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--advertise", action="append", default=[], metavar="HOST",
+        help="the host that clients are told to find brokers at (default: the one that they have used); or for one "
+        "process its whole address, such as broker-a=example.org:30911",
+    )  # fmt: skip
+    parser.add_argument("--most-connections", type=whole(1), default=2_000, help="who comes then is turned away")
+    parser.add_argument("--record", metavar="FILE", help="at the end write the session to FILE, for `mqlab replay`")
+    parser.add_argument("--ready-file", metavar="FILE", help="write the line of JSON to FILE, too")
+    return parser
+
+
+def _scenario_world(options: argparse.Namespace) -> Lab:
+    """A scenario's world; it keeps its history where the session is recorded."""
+    parameters: Mapping[str, Any] = named_values(options.param)
+    if options.scenario is None:
+        if parameters:
+            raise LearnerError("-p sets a parameter of a scenario", "say which one: --scenario two-brokers")
+        parameters = {
+            "brokers": options.brokers,
+            "slaves": options.slaves,
+            "flush": "SYNC_FLUSH" if options.sync_flush else "ASYNC_FLUSH",
+        }
+    return get(options.scenario or "served").build(
+        seed_of(options.seed), parameters=parameters, history=bool(options.record)
+    )
+
+
+def _directory_world(options: argparse.Namespace) -> Lab:
+    """Brokers on directories of this machine: one on DIR itself, several on a directory in it each, by their names."""
+    if options.record or options.scenario:
+        raise LearnerError(
+            "what a directory holds is no part of a world that can be played again",
+            "leave --store out, or --record and --scenario",
+        )
+    lab = Lab(seed_of(options.seed), history=False)
+    lab.name_server()
+    settings = {"flush_disk_type": "SYNC_FLUSH"} if options.sync_flush else {}
+    one = options.brokers == 1 and not options.slaves
+    for number in range(options.brokers):
+        name = f"broker-{chr(ord('a') + number)}"
+        _on_directory(lab, Path(options.store), one, name, **settings)
+        for slave in range(1, options.slaves + 1):
+            _on_directory(lab, Path(options.store), one, f"{name}-slave-{slave}", slave_of=name)
+    return lab
+
+
+def _on_directory(lab: Lab, directory: Path, alone: bool, name: str, **settings: Any) -> None:
+    """A broker that begins at this machine's time on the files it has there."""
+    lab.broker(name, start=False, directory=directory if alone else directory / name, **settings)
+    node = lab.world.nodes[name]
+    lab.act("drift", node=name, jump_ms=time.time_ns() // 1_000_000 - node.now_ms())
+    lab.start(name)
+    lab.run_for(seconds=1)
+
+
+def _ports(lab: Lab, options: argparse.Namespace) -> dict[str, int]:
+    first = options.broker_port
+    if first is None:
+        first = BROKER_PORT if options.port else 0
+    step = PORTS_APART if first else 0
+    ports = {process.name: options.port + i if options.port else 0 for i, process in enumerate(lab.name_servers)}
+    return ports | {process.name: first + i * step for i, process in enumerate(lab.brokers)}
+
+
+def _advertised(given: list[str]) -> str | dict[str, str]:
+    """One host for all, or addresses by name."""
+    if len(given) == 1 and "=" not in given[0]:
+        return str(given[0])
+    return named_values(given) if given else "auto"
+
+
+def _tell(serving: Serving, took_s: float, ready_file: str | None) -> None:
+    """The line of JSON; its file appears whole."""
+    host = "127.0.0.1" if serving.host in ANY_HOST else serving.host
+    line = json.dumps({
+        "name_server": f"{host}:{next(iter(serving.ports.values()))}",
+        "processes": {name: f"{host}:{port}" for name, port in serving.ports.items()},
+        "pid": os.getpid(),
+        "ready_ms": round(took_s * 1_000),
+    })  # fmt: skip
+    print(line, flush=True)
+    if ready_file:
+        beside = Path(f"{ready_file}.new")
+        beside.write_text(line + "\n", encoding="utf-8")
+        beside.replace(ready_file)
