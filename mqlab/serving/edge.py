@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import MqlabError
 from mqlab.serving.line import MOST_UNREAD_BYTES, Line
+from mqlab.sim.outside import as_text
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
@@ -26,6 +27,12 @@ LEAD_US = 2_000
 
 PIECE_US = 5_000
 """After so much of the world's time the sockets have their turn, when the world is behind."""
+
+FIRST_STEP_US, SMALL_STEPS_US, STEP_US = 50_000, 1_000_000, 5_000_000
+"""In a jump the world plays in steps: for the first second small ones."""
+
+SAID_EVERY_US = 10_000_000
+"""How often clients say in a jump that they are alive; the broker's own scan comes every 10 s, its limit is 120 s."""
 
 LONGEST_PAUSE_S = 0.05
 """At least so often the world's clock follows, for those who look at it."""
@@ -52,6 +59,7 @@ class Edge:
         self._unread_bytes = 0
         self._held = False
         self._closing = False
+        self._jumping = False
         self._loop: asyncio.AbstractEventLoop
         self._thread = 0
         self._pause: asyncio.Future[None] | None = None
@@ -92,7 +100,7 @@ class Edge:
 
     async def _turn(self) -> None:
         """Bring the world to the present, let in what has come, play what follows, and wait."""
-        if not self.paused:
+        if not self.paused and not self._jumping:
             behind = self._catch_up()
             if self._inbox:
                 self._take_in()
@@ -101,7 +109,7 @@ class Edge:
                 await asyncio.sleep(0)
                 return
         pause_s = self._pause_s()
-        if self._inbox and not self.paused:
+        if self._inbox and not self.paused and not self._jumping:
             pause_s = 0.0
         self._pause = self._loop.create_future()
         timer = self._loop.call_later(pause_s, self._wake)
@@ -165,9 +173,10 @@ class Edge:
         self._inbox.append((verb, arguments))
         self._wake()
 
-    def took(self, size: int) -> None:
-        """So many bytes came; with too many that wait, the lines are held."""
-        self._unread_bytes += size
+    def took(self, line: Line, data: bytes) -> None:
+        """Bytes came over a line; with too many that wait, all lines are held."""
+        line.signs_of_life.watch(data, self.lab.world.now_us)
+        self._unread_bytes += len(data)
         if not self._held and self._unread_bytes > MOST_UNREAD_BYTES:
             self._hold(True)
 
@@ -202,6 +211,45 @@ class Edge:
         else:
             del self._lines[number]
             line.end(broken)
+
+    # -- time that jumps --------------------------------------------------------------------------------------------
+
+    async def _jump(self, us: int) -> bool:
+        """Let `us` of the world's time go by as fast as it can be played; False if a breakpoint ended it before.
+
+        It begins with small steps, so that calls under way are answered; between two steps the sockets have their turn.
+        """
+        world = self.lab.world
+        began_us, end_us = world.now_us, world.now_us + us
+        said_us = began_us
+        self._jumping = True
+        try:
+            while world.now_us < end_us and not self._closing:
+                self._take_in()
+                if world.now_us - said_us >= SAID_EVERY_US:
+                    said_us = world.now_us
+                    self._say_again()
+                step_us = FIRST_STEP_US if world.now_us - began_us < SMALL_STEPS_US else STEP_US
+                if not world.run_to(min(end_us, world.now_us + step_us)):
+                    self.paused = True
+                    return False
+                await asyncio.sleep(0)
+            return not self._closing
+        finally:
+            self._jumping = False
+            self._from_now_on()
+            self._wake()
+
+    def _say_again(self) -> None:
+        """Let each client say what it would have said meanwhile, so that it counts as alive."""
+        for number, line in self._lines.items():
+            said = line.signs_of_life.said_again(self.lab.world.now_us)
+            if said:
+                self.lab.from_outside("bring", {"number": number, "data": as_text(said)})
+
+    def jump(self, us: int) -> bool:
+        """Let time jump (from any thread), and wait for the end of it."""
+        return asyncio.run_coroutine_threadsafe(self._jump(us), self._loop).result()
 
     # -- from other threads -----------------------------------------------------------------------------------------
 

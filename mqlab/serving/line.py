@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
+from mqlab.serving.signs_of_life import SignsOfLife
 from mqlab.sim.outside import as_text
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Line(asyncio.Protocol):
         self._edge = edge
         self._address = address
         self.number = 0
+        self.signs_of_life = SignsOfLife()
         self.transport: asyncio.Transport
         self._world_is_behind = False
         self._client_is_behind = False
@@ -43,7 +45,7 @@ class Line(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Bytes for the world."""
         self._do("bring", data=as_text(data))
-        self._edge.took(len(data))
+        self._edge.took(self, data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The end, from whichever side."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 from mqlab.arguments import check_count
 from mqlab.errors import LearnerError, SimulationError
 from mqlab.serving.edge import Edge
+from mqlab.sim.schedule import parse_time_us
 
 if TYPE_CHECKING:
     from pathlib import PurePath
@@ -25,6 +26,9 @@ BACKLOG = 1_024
 MOST_CONNECTIONS = 2_000
 
 START_SECONDS = 10.0
+
+MOST_AHEAD_US = 3 * 24 * 3_600_000_000
+"""As far ahead as a timer message may be due (timerMaxDelaySec)."""
 
 
 class Serving:
@@ -116,6 +120,23 @@ class Serving:
     def _must_be_open(self) -> None:
         if not self._thread.is_alive():
             raise LearnerError("this world is no longer served", "open it again: lab.serve()")
+
+    def fast_forward(self, span: str) -> None:
+        """Let so much time of the world ("2h", "90s", "500ms"; three days at most) go by at once, in its order.
+
+        What waits in the world comes due: delay levels, timers, invisible times, retries, questions about
+        transactions, expiry. What waits in a client (its back-offs, its own time-outs) does not. Connected clients
+        count as alive across the jump. Afterwards the world's clocks are ahead of this machine's by as much.
+        LearnerError where a breakpoint ended it before.
+        """
+        self._must_be_open()
+        us = parse_time_us(span)
+        if us > MOST_AHEAD_US:
+            raise LearnerError(f"{span!r} is too far to jump at once", "jump three days (72h) at most")
+        if self._edge.paused:
+            raise LearnerError("the world's time stands still", "let it go on first: serving.resume()")
+        if not self._edge.jump(us):
+            raise LearnerError("a breakpoint ended the jump before its end", "look at lab.stopped_at, then resume()")
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until the serving has ended, or for a while; raises what ended it, if the world broke."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
+from collections import deque
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ def _nobody(number: int, data: bytes | None, broken: bool) -> None:
 class OutsideEnd(Transport):
     """The world's side of a connection from outside, in one life of the process that took it in."""
 
-    __slots__ = ("came_to", "life", "number", "outside")
+    __slots__ = ("_things", "came_to", "life", "number", "outside")
 
     def __init__(self, outside: Outside, life: Life, number: int, local: str, remote: str, came_to: str) -> None:
         super().__init__(local, remote, outside.world.network.next_connection(), True)
@@ -41,6 +42,15 @@ class OutsideEnd(Transport):
         """Its number among the connections from outside."""
         self.came_to = came_to
         """The host that the other side used to come here."""
+        self._things: deque[Callable[[], None]] = deque()
+
+    def happens(self, thing: Callable[[], None]) -> None:
+        """Let something happen to the connection in a slice of its process, after all that has happened before."""
+        self._things.append(thing)
+        self.outside.world.network.call_later(self.life, 0, self._next)
+
+    def _next(self) -> None:
+        self._things.popleft()()
 
     def put(self, frame: Any, size: int) -> None:
         """Hand bytes to whoever is outside."""
@@ -145,7 +155,7 @@ def come_in(world: World, number: int, address: str, remote: str, came_to: str) 
             world.hooks.emit(ConnectionOpened(end.remote, end.local, end.connection_id))
         accept(end)
 
-    world.network.call_later(node.life, 0, take_in)
+    end.happens(take_in)
 
 
 def bring(world: World, number: int, data: str) -> None:
@@ -153,14 +163,14 @@ def bring(world: World, number: int, data: str) -> None:
     end = world.outside.ends.get(number)
     if end is not None:
         brought = b64decode(data)
-        world.network.call_later(end.life, 0, lambda: end.bring(brought))
+        end.happens(lambda: end.bring(brought))
 
 
 def hang_up(world: World, number: int, broken: bool) -> None:
     """Connection `number` was closed from outside, or broke."""
     end = world.outside.ends.get(number)
     if end is not None:
-        world.network.call_later(end.life, 0, lambda: end.ended(broken))
+        end.happens(lambda: end.ended(broken))
 
 
 OUTSIDE: dict[str, Callable[..., None]] = {
