@@ -32,7 +32,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Serve until a signal ends it; 0. LearnerError where a port, a directory or a scenario is not to be had."""
     began_s = time.perf_counter()
     options = _parser().parse_args(argv)
-    signal.signal(signal.SIGTERM, _interrupt)
     lab = _directory_world(options) if options.store else _scenario_world(options)
     with lab.serve(
         host=options.host,
@@ -41,11 +40,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         most_connections=options.most_connections,
     ) as serving:
         _tell(serving, time.perf_counter() - began_s, options.ready_file)
+        before = signal.signal(signal.SIGTERM, _interrupt)
         try:
             serving.wait()
         except KeyboardInterrupt:
             serving.close()
         finally:
+            signal.signal(signal.SIGTERM, before)
             if options.record:
                 serving.report(options.record)
                 print(f"the session is in {options.record}: mqlab replay {options.record}", flush=True)

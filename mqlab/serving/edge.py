@@ -91,12 +91,18 @@ class Edge:
         finally:
             for server in servers:
                 server.close()
-            for line in list(self._lines.values()):
-                line.end(broken=False)
-            await asyncio.sleep(0)
-            with suppress(MqlabError):
-                self._take_in()
+            self._hang_up_all()
             outside.forget_output()
+
+    def _hang_up_all(self) -> None:
+        """End all connections, for those outside and for the world."""
+        for number, line in self._lines.items():
+            self._inbox.append(("hang_up", {"number": number, "broken": False}))
+            line.end(broken=False)
+        self._lines.clear()
+        with suppress(MqlabError):
+            self._take_in()
+            self.lab.world.run_to(self.lab.world.now_us)
 
     async def _turn(self) -> None:
         """Bring the world to the present, let in what has come, play what follows, and wait."""

@@ -1,0 +1,115 @@
+"""`mqlab serve` as other programs start it: its line of JSON, its files, its end by a signal or without one."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqlab.commands import serve
+from mqlab.errors import LearnerError
+from mqlab.replay import read_report, replay
+from tests.serving.conftest import Connects
+
+ANY_PORT = ("--port", "0")
+
+
+class Server:
+    """A process of `mqlab serve`, and what it said."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "mqlab", "serve", *ANY_PORT, *arguments], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.told: dict[str, Any] = json.loads(self.process.stdout.readline() or "{}")
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal and wait for the end."""
+        self.process.send_signal(how)
+        code = self.process.wait(30)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+@pytest.fixture
+def servers() -> Iterator[list[Server]]:
+    made: list[Server] = []
+    yield made
+    for server in made:
+        if server.process.poll() is None:
+            server.end(signal.SIGKILL)
+
+
+def start(servers: list[Server], *arguments: str) -> Server:
+    servers.append(Server(*arguments))
+    return servers[-1]
+
+
+def test_it_says_where_it_is_in_a_line_and_a_file(servers: list[Server], connect: Connects, tmp_path: Path) -> None:
+    server = start(servers, "--brokers", "2", "--ready-file", str(tmp_path / "ready"))
+    assert json.loads((tmp_path / "ready").read_text()) == server.told
+    assert server.told.keys() == {"name_server", "processes", "pid", "ready_ms"}
+    assert connect(server.told["name_server"]).route("TBW102").count(b"brokerName") == 4
+    assert connect(server.told["processes"]["broker-b"]).send(b"1").code == 0
+    assert server.end() == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_recorded_session_can_be_played_again(
+    servers: list[Server], connect: Connects, tmp_path: Path, how: signal.Signals
+) -> None:
+    report = tmp_path / "session.mqlab"
+    server = start(servers, "--slaves", "1", "--record", str(report))
+    program = connect(server.told["processes"]["broker-a"])
+    for number in range(20):
+        assert program.send(b"%d" % number).code == 0
+    assert server.end(how) == 0
+    result = replay(read_report(str(report)))
+    assert result.agrees, result
+    stored = [r for r in result.lab.history.records() if r.kind == "MessageStored" and r.node == "broker-a"]
+    assert len([r for r in stored if r.topic == "T"]) == 20
+
+
+def test_what_a_sender_heard_of_survives_a_kill(servers: list[Server], connect: Connects, tmp_path: Path) -> None:
+    for life in range(3):
+        server = start(servers, "--store", str(tmp_path), "--sync-flush")
+        program = connect(server.told["processes"]["broker-a"])
+        if life:
+            found = b"".join(program.pull(offset, most=1).body or b"" for offset in range(life * 10))
+            assert [b"<%d>" % n in found for n in range(life * 10)] == [True] * (life * 10)
+        for number in range(10):
+            assert program.send(b"<%d>" % (life * 10 + number)).code == 0
+        assert server.end(signal.SIGKILL) == -signal.SIGKILL
+
+
+def test_a_directory_has_one_writer(servers: list[Server], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start(servers, "--store", str(tmp_path))
+    with pytest.raises(LearnerError, match=f"another program works on {tmp_path}"):
+        serve.main([*ANY_PORT, "--store", str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--store", "d", "--record", "f"], "no part of a world that can be played again"),
+        (["-p", "brokers=2"], "say which one"),
+        (["--scenario", "nothing"], "nothing"),
+        (["--advertise", "broker-z=a:1"], "broker-z"),
+    ],
+)
+def test_bad_options_are_refused(arguments: Sequence[str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(LearnerError, match=message):
+        serve.main([*ANY_PORT, *(str(tmp_path / a) if a in ("d", "f") else a for a in arguments)])
+
+
+def test_a_scenario_can_be_served(servers: list[Server], connect: Connects) -> None:
+    server = start(servers, "--scenario", "two-brokers")
+    assert connect(server.told["name_server"]).ask(106).code == 0

@@ -1,0 +1,267 @@
+"""What programs outside see of a served world, over real sockets."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import time
+from pathlib import Path
+
+import pytest
+
+from mqlab.client import Message, SendStatus
+from mqlab.errors import LearnerError, SimulationError
+from mqlab.lab import Lab
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import FRAME_MAX_LENGTH, RemotingCommand
+from mqlab.replay import read_report, replay
+from mqlab.serving import Serving
+from mqlab.serving.line import MOST_UNSENT_BYTES
+from tests.serving.conftest import Connects, pull_header
+
+FOUND = int(ResponseCode.SUCCESS)
+
+
+def test_a_message_that_was_sent_over_a_socket_is_pulled_over_another(connect: Connects, broker_address: str) -> None:
+    sent = connect(broker_address).send(b"over a socket")
+    pulled = connect(broker_address).pull(0)
+    assert (sent.code, pulled.code) == (0, FOUND)
+    assert b"over a socket" in (pulled.body or b"")
+
+
+def test_a_route_names_the_host_that_the_client_has_used(connect: Connects, serving: Serving) -> None:
+    route = json.loads(connect(serving.name_server).route("T"))
+    assert route["brokerDatas"][0]["brokerAddrs"] == {"0": f"127.0.0.1:{serving.ports['broker-a']}"}
+    other = json.loads(connect(serving.name_server.replace("127.0.0.1", "localhost")).route("T"))
+    assert other == route
+
+
+def test_the_cluster_is_told_with_the_addresses_outside(connect: Connects, serving: Serving) -> None:
+    body = connect(serving.name_server).ask(RequestCode.GET_BROKER_CLUSTER_INFO).body or b""
+    assert f'"127.0.0.1:{serving.ports["broker-a"]}"'.encode() in body
+    assert b"10.0." not in body
+
+
+@pytest.mark.parametrize(
+    ("advertise", "told"),
+    [("example.org", "example.org:{}"), ({"broker-a": "example.org:30911"}, "example.org:30911")],
+)
+def test_who_is_behind_a_mapped_port_says_which_address_is_told(
+    connect: Connects, lab: Lab, advertise: str | dict[str, str], told: str
+) -> None:
+    with lab.serve(advertise=advertise) as serving:
+        route = json.loads(connect(serving.name_server).route("T"))
+        assert route["brokerDatas"][0]["brokerAddrs"]["0"] == told.format(serving.ports["broker-a"])
+
+
+def test_clients_of_the_world_are_told_the_worlds_addresses(lab: Lab, serving: Serving) -> None:
+    with lab.world.door:
+        producer = lab.producer("P")
+        lab.run(producer.start())
+        assert lab.run(producer.send(Message("T", b"from inside"))).send_status is SendStatus.SEND_OK
+
+
+def test_the_worlds_clocks_show_this_machines_time(lab: Lab, serving: Serving) -> None:
+    for node in lab.world.nodes.values():
+        assert abs(node.now_ms() - time.time() * 1_000) < 5_000
+
+
+def test_a_session_is_played_again_to_the_same_hash(connect: Connects, tmp_path: Path) -> None:
+    from mqlab.scenarios import get
+
+    lab = get("served").build(3, parameters={"brokers": 2, "slaves": 1})
+    with lab.serve() as serving:
+        route = json.loads(connect(serving.name_server).route("TBW102"))
+        assert len(route["brokerDatas"]) == 2
+        program = connect(f"127.0.0.1:{serving.ports['broker-b']}")
+        for number in range(50):
+            assert program.send(b"%d" % number, queue_id=number % 4).code == 0
+        lab.crash("broker-b")
+        assert program.read() is None
+        lab.restart("broker-b")
+        serving.fast_forward("10s")
+        again = connect(f"127.0.0.1:{serving.ports['broker-b']}")
+        assert again.send(b"after the crash").code == 0
+        again.close()
+        serving.report(tmp_path / "session.mqlab")
+        assert serving.state == "serving"
+    result = replay(read_report(str(tmp_path / "session.mqlab")))
+    assert result.agrees, result
+    assert [r for r in result.lab.history.records() if r.kind == "MessageStored" and r.topic == "T"]
+
+
+def test_a_crash_ends_the_connection_and_a_restart_takes_new_ones(
+    connect: Connects, lab: Lab, broker_address: str
+) -> None:
+    program = connect(broker_address)
+    program.send(b"1")
+    lab.crash("broker-a")
+    assert program.read() is None
+    assert connect(broker_address).read() is None, "nobody listens at the port of a process that is down"
+    lab.restart("broker-a")
+    lab.run_for(seconds=5)
+    assert connect(broker_address).send(b"2").code == 0
+
+
+def test_a_machine_without_power_says_nothing_until_it_is_back(
+    connect: Connects, lab: Lab, broker_address: str
+) -> None:
+    program = connect(broker_address)
+    program.send(b"1")
+    lab.power_off("broker-a")
+    program.socket.settimeout(0.1)
+    with pytest.raises(TimeoutError):
+        program.read()
+    program.socket.settimeout(20)
+    lab.restart("broker-a")
+    assert program.read() is None
+
+
+def test_a_frozen_broker_answers_when_it_goes_on(connect: Connects, lab: Lab, broker_address: str) -> None:
+    program = connect(broker_address)
+    program.send(b"1")
+    lab.freeze("broker-a")
+    opaque = program.write(RemotingCommand.request(RequestCode.PULL_MESSAGE, pull_header(0)))
+    program.socket.settimeout(0.1)
+    with pytest.raises(TimeoutError):
+        program.read()
+    program.socket.settimeout(20)
+    lab.thaw("broker-a")
+    answer = program.read()
+    assert answer is not None
+    assert answer.opaque == opaque
+
+
+def test_what_is_no_frame_ends_its_connection_and_no_other(
+    connect: Connects, lab: Lab, broker_address: str
+) -> None:
+    good = connect(broker_address)
+    too_long, no_header = struct.pack(">i", FRAME_MAX_LENGTH), struct.pack(">ii", 4, 1 << 20)
+    for data in (b"GET / HTTP/1.1\r\n\r\n", too_long, no_header, b"\0" * 64):
+        bad = connect(broker_address)
+        bad.socket.sendall(data)
+        assert bad.read() is None, data
+        assert good.send(b"still here").code == 0
+    assert len([r for r in lab.history.records() if r.kind == "FrameRefused"]) == 4
+
+
+def test_a_frame_may_come_in_any_pieces(connect: Connects, broker_address: str) -> None:
+    program = connect(broker_address)
+    frame = RemotingCommand.request(RequestCode.PULL_MESSAGE, pull_header(0)).encode()
+    program.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for i in range(len(frame)):
+        program.socket.sendall(frame[i : i + 1])
+    assert program.read() is not None
+
+
+def test_who_does_not_read_is_not_read_from_and_harms_nobody(
+    connect: Connects, lab: Lab, broker_address: str
+) -> None:
+    good, lazy = connect(broker_address), connect(broker_address)
+    for _ in range(8):
+        good.send(b"x" * 500_000)
+    lazy.socket.setblocking(False)
+    asked = 0
+    frame = RemotingCommand.request(RequestCode.PULL_MESSAGE, pull_header(0)).encode()
+    for _ in range(400):
+        try:
+            asked += lazy.socket.send(frame)
+        except BlockingIOError:
+            break
+        assert good.send(b"served meanwhile").code == 0
+    (line,) = [line for line in serving_lines(lab) if line.get_write_buffer_size()]
+    assert line.get_write_buffer_size() <= MOST_UNSENT_BYTES
+    read = sum(r.kind == "RequestReceived" and r.request_name == "PULL_MESSAGE" for r in lab.history.records())
+    assert 0 < read < asked // len(frame)
+
+
+def serving_lines(lab: Lab) -> list[object]:
+    """The sockets of the connections there are."""
+    edge = lab.world.outside.output.__self__  # type: ignore[attr-defined]
+    return [line.transport for line in edge._lines.values()]
+
+
+def test_one_connection_too_many_is_turned_away(connect: Connects, lab: Lab) -> None:
+    with lab.serve(most_connections=2) as serving:
+        address = f"127.0.0.1:{serving.ports['broker-a']}"
+        programs = [connect(address) for _ in range(2)]
+        assert [program.send(b"in").code for program in programs] == [0, 0]
+        assert connect(address).read() is None
+        assert serving.turned_away == 1
+        assert programs[0].send(b"still in").code == 0
+
+
+def test_a_pause_holds_the_answers_back(connect: Connects, serving: Serving, broker_address: str) -> None:
+    program = connect(broker_address)
+    program.send(b"1")
+    serving.pause()
+    program.socket.settimeout(0.1)
+    program.write(RemotingCommand.request(RequestCode.PULL_MESSAGE, pull_header(0)))
+    with pytest.raises(TimeoutError):
+        program.read()
+    assert serving.state == "paused"
+    program.socket.settimeout(20)
+    serving.resume()
+    assert program.read() is not None
+
+
+def test_a_breakpoint_pauses_and_what_is_stepped_is_answered(
+    connect: Connects, lab: Lab, serving: Serving, broker_address: str
+) -> None:
+    program = connect(broker_address)
+    with lab.break_on("RequestReceived", request_name="PULL_MESSAGE"):
+        program.write(RemotingCommand.request(RequestCode.PULL_MESSAGE, pull_header(0)))
+        program.socket.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            program.read()
+    assert (serving.state, lab.stopped_at.kind if lab.stopped_at else "") == ("paused", "RequestReceived")
+    program.socket.settimeout(20)
+    lab.step(200)
+    assert program.read() is not None
+
+
+def test_after_its_end_the_world_can_be_served_again(connect: Connects, lab: Lab) -> None:
+    for number in range(2):
+        serving = lab.serve()
+        program = connect(f"127.0.0.1:{serving.ports['broker-a']}")
+        assert program.send(b"%d" % number).code == 0
+        with pytest.raises(LearnerError, match="served already"):
+            lab.serve()
+        serving.close()
+        serving.close()
+        assert serving.state == "closed"
+        assert program.read() is None
+    assert lab.world.outside.ends == {}
+
+
+def test_bad_requests_are_told_before_anything_is_open(lab: Lab) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(LearnerError, match=f"127.0.0.1:{port}: Address already in use"):
+            lab.serve(ports={"broker-a": port})
+    for wrong, message in (
+        ({"ports": {"broker-z": 0}}, "broker-z"),
+        ({"ports": {"broker-a": 70_000}}, "70000"),
+        ({"advertise": "example.org:80"}, "is no host"),
+        ({"advertise": {"broker-z": "a:1"}}, "broker-z"),
+        ({"most_connections": 0}, "most_connections"),
+        ({"host": "256.1.1.1"}, "cannot be served"),
+    ):
+        with pytest.raises(LearnerError, match=message):
+            lab.serve(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(LearnerError, match="nothing to serve"):
+        Lab(1).serve()
+    assert not lab.world.outside.served
+
+
+def test_a_world_that_breaks_ends_the_serving_loudly(connect: Connects, lab: Lab) -> None:
+    serving = lab.serve()
+
+    async def dies() -> None:
+        raise RuntimeError("a defect")
+
+    lab.world.nodes["broker-a"].spawn(dies(), "defect")
+    with pytest.raises(SimulationError, match="a defect"):
+        serving.wait(20)
+    assert serving.state == "closed"
