@@ -20,7 +20,7 @@ from mqlab.serving.line import MOST_UNREAD_BYTES, Line
 from mqlab.sim.outside import as_text
 
 if TYPE_CHECKING:
-    from mqlab.lab import Lab
+    from mqlab.serving.served import Served
 
 LEAD_US = 2_000
 """What is due so soon is played at once: no loop wakes up for less."""
@@ -44,7 +44,7 @@ class Edge:
     `most_connections` are admitted at a time; who comes then is turned away.
     """
 
-    def __init__(self, lab: Lab, sockets: Mapping[str, socket.socket], most_connections: int) -> None:
+    def __init__(self, lab: Served, sockets: Mapping[str, socket.socket], most_connections: int) -> None:
         self.lab = lab
         self.paused = False
         self.error: MqlabError | None = None

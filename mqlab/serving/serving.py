@@ -7,7 +7,6 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
-from os import PathLike
 from typing import TYPE_CHECKING, Self
 
 from mqlab.arguments import check_count
@@ -18,7 +17,7 @@ from mqlab.sim.schedule import parse_time_us
 if TYPE_CHECKING:
     from pathlib import PurePath
 
-    from mqlab.lab import Lab
+    from mqlab.serving.served import Served
 
 BACKLOG = 1_024
 """How many connections may wait to be taken in at a port (NettyServerConfig.serverSocketBacklog)."""
@@ -41,7 +40,7 @@ class Serving:
 
     def __init__(
         self,
-        lab: Lab,
+        lab: Served,
         *,
         host: str = "127.0.0.1",
         ports: Mapping[str, int] | None = None,
@@ -144,10 +143,10 @@ class Serving:
         if self._edge.error is not None:
             raise self._edge.error
 
-    def report(self, path: str | PathLike[str] | PurePath) -> None:
+    def report(self, path: str | PurePath) -> None:
         """Write the session so far, as `mqlab replay` plays it again without any client."""
         with self.lab.world.door:
-            self.lab.report(path)  # type: ignore[arg-type]
+            self.lab.report(path)
 
     def close(self) -> None:
         """Close all connections and ports; the world stays as it is, and can be stepped, and served again."""
@@ -166,7 +165,7 @@ class Serving:
         return f"<Serving {ports}: {self.state}, {self.connections} connections>"
 
 
-def _addresses(lab: Lab) -> dict[str, str]:
+def _addresses(lab: Served) -> dict[str, str]:
     """What can be served: the address in its world of each name server and broker, by its name."""
     served = {process.name: process.address for process in lab.name_servers}
     return served | {process.name: process.address for process in lab.brokers}
