@@ -51,7 +51,7 @@ LAB_FLAGS ?=
 IN_PARALLEL = $(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile
 NOTEBOOKS = $(NBVAL) --nbval-current-env --nbval-cell-timeout=120
 # Directories of tests that have a target of their own, so that `make test` takes eight minutes on two cores.
-APART := attacks browser cluster grading lite nbgrader pip storage ways wheelhouse
+APART := attacks browser clients cluster grading lite nbgrader pip storage ways wheelhouse
 
 .PHONY: help
 help: ## this text
@@ -117,6 +117,10 @@ spark-cluster-test: all-sets ## the Spark jobs on a cluster of this machine: a m
 storage-test: all-sets $(STAMPS)/storage $(CACHE)/jars/.stamp ## traces and tables on HDFS and on S3, of which this machine runs servers; asks Maven for what pages name
 	@$(MAKE) VENV=$(S3_VENV) $(S3_VENV)/.stamps/s3-server
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/storage
+
+.PHONY: clients-test
+clients-test: all-sets $(CACHE)/clients/.stamp ## RocketMQ's own Java clients with a served world; asks Maven for them, and needs a JDK
+	MQLAB_CLIENTS=$(CACHE)/clients $(PY) -m pytest $(PYTEST_FLAGS) tests/clients
 
 .PHONY: grading-test
 grading-test: all-sets bubblewrap ## marking: a class, exams, likeness, and hostile notebooks
@@ -295,6 +299,15 @@ $(STAMPS)/storage: requirements/storage.txt $(STAMPS)/build
 $(CACHE)/jars/.stamp: tests/storage/pom.xml
 	@command -v mvn >/dev/null || { echo 'make storage-test needs mvn (Maven), to fetch the jars of Hadoop' >&2; exit 1; }
 	mvn --quiet --batch-mode --file tests/storage/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CACHE)/jars
+	@touch $@
+
+# RocketMQ's Java client in two versions.
+$(CACHE)/clients/.stamp: tests/clients/pom.xml
+	@command -v mvn javac >/dev/null || { echo 'make clients-test needs mvn (Maven) and javac, to fetch and use Java clients' >&2; exit 1; }
+	for version in 4.9.8 5.3.3; do \
+	  mvn --quiet --batch-mode --file tests/clients/pom.xml -Drocketmq.version=$$version \
+	    dependency:copy-dependencies -DoutputDirectory=$(CACHE)/clients/$$version || exit 1; \
+	done
 	@touch $@
 
 $(STAMPS)/s3-server: requirements/s3-server.txt $(STAMPS)/build

@@ -19,6 +19,7 @@ from mqlab.commands.numbers import whole
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
 from mqlab.scenarios import get
+from mqlab.scenarios.served import broker_settings
 
 if TYPE_CHECKING:
     from mqlab.serving import Serving
@@ -62,6 +63,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--brokers", type=whole(1, 20), default=1, help="how many masters (default 1)")
     parser.add_argument("--slaves", type=whole(0, 5), default=0, help="how many slaves each has (default 0)")
     parser.add_argument("--sync-flush", action="store_true", help="answer a sender when its message is on disk")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE",
+        help="a setting of the brokers, as in RocketMQ's broker.conf: enablePropertyFilter=true",
+    )  # fmt: skip
     parser.add_argument("--scenario", help="serve this world instead, one of `mqlab scenarios`")
     parser.add_argument(
         "-p", "--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter of that scenario"
@@ -97,6 +102,7 @@ def _scenario_world(options: argparse.Namespace) -> Lab:
             "brokers": options.brokers,
             "slaves": options.slaves,
             "flush": "SYNC_FLUSH" if options.sync_flush else "ASYNC_FLUSH",
+            "settings": ";".join(options.set),
         }
     return get(options.scenario or "served").build(
         seed_of(options.seed), parameters=parameters, history=bool(options.record)
@@ -112,7 +118,9 @@ def _directory_world(options: argparse.Namespace) -> Lab:
         )
     lab = Lab(seed_of(options.seed), history=False)
     lab.name_server()
-    settings = {"flush_disk_type": "SYNC_FLUSH"} if options.sync_flush else {}
+    settings = broker_settings(";".join(options.set))
+    if options.sync_flush:
+        settings["flush_disk_type"] = "SYNC_FLUSH"
     one = options.brokers == 1 and not options.slaves
     for number in range(options.brokers):
         name = f"broker-{chr(ord('a') + number)}"

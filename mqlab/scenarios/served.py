@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from mqlab.arguments import named_values
+from mqlab.broker import BrokerConfig
+from mqlab.errors import LearnerError
+from mqlab.protocol.java_properties import property_names, update_settings
 from mqlab.scenarios.registry import scenario
+from mqlab.store import MessageStoreConfig
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
@@ -12,11 +17,28 @@ if TYPE_CHECKING:
 
 @scenario("served", seconds=1)
 async def served(
-    lab: Lab, *, brokers: int = 1, slaves: int = 0, flush: str = "ASYNC_FLUSH", auto_create_topics: bool = True
+    lab: Lab, *, brokers: int = 1, slaves: int = 0, flush: str = "ASYNC_FLUSH", settings: str = ""
 ) -> None:
     """A name server and brokers, each with `slaves`, for clients that come over real sockets (mqlab serve)."""
     lab.name_server()
     for _ in range(brokers):
-        master = lab.broker(flush_disk_type=flush, auto_create_topic_enable=auto_create_topics)
+        master = lab.broker(flush_disk_type=flush, **broker_settings(settings))
         for _ in range(slaves):
             lab.broker(slave_of=master.name)
+
+
+def broker_settings(text: str) -> dict[str, Any]:
+    """Settings of a broker as they stand in RocketMQ's broker.conf, with ";" between them, as `lab.broker` takes them:
+    "enablePropertyFilter=true;defaultTopicQueueNums=4". LearnerError for what no broker has, or another type of value.
+    """
+    given = named_values([part.strip() for part in text.split(";") if part.strip()])
+    found: dict[str, Any] = {}
+    for settings in (BrokerConfig(), MessageStoreConfig()):
+        fields = {name: field for field, name in property_names(type(settings)).items() if name in given}
+        update_settings({name: given[name] for name in fields}, settings)
+        found |= {field: getattr(settings, field) for field in fields.values()}
+        for name in fields:
+            del given[name]
+    if given:
+        raise LearnerError(f"a broker has no setting {next(iter(given))!r}", "write it as in RocketMQ's broker.conf")
+    return found

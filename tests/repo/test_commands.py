@@ -15,7 +15,7 @@ PAGES = ("README.md", "CONTRIBUTING.md", "docs/dependencies.md")
 PROMISED = {
     "attacks", "bubblewrap", "help", "lab", "run", "test", "bench", "bench-grade", "bench-spark",
     "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
-    "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
+    "clients-test", "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
     "grading-test", "labs-all-ways", "mutants", "nbgrader-test", "pip-test", "wheels",
     "spark-archive", "spark-cluster-test", "spark-slow-test", "spark-test",
     "site", "site-test", "slides", "storage", "storage-test", "unreached", "wheelhouse", "wheelhouse-test",
@@ -27,7 +27,7 @@ STEPS = (
 )  # fmt: skip
 """What .ci/run runs, in this order."""
 
-NOT_IN_CI = {"nbgrader", "storage", "ways", "wheelhouse"}
+NOT_IN_CI = {"clients", "nbgrader", "storage", "ways", "wheelhouse"}
 """Directories of tests that take too long for it, or an environment of their own."""
 
 

@@ -103,11 +103,19 @@ def test_a_directory_has_one_writer(servers: list[Server], tmp_path: Path, capsy
         (["-p", "brokers=2"], "say which one"),
         (["--scenario", "nothing"], "nothing"),
         (["--advertise", "broker-z=a:1"], "broker-z"),
+        (["--set", "noSuchThing=1"], "noSuchThing"),
+        (["--set", "defaultTopicQueueNums=many"], "defaultTopicQueueNums"),
     ],
 )
 def test_bad_options_are_refused(arguments: Sequence[str], message: str, tmp_path: Path) -> None:
     with pytest.raises(LearnerError, match=message):
         serve.main([*ANY_PORT, *(str(tmp_path / a) if a in ("d", "f") else a for a in arguments)])
+
+
+def test_brokers_take_settings_as_rocketmq_writes_them(servers: list[Server], connect: Connects) -> None:
+    server = start(servers, "--set", "brokerName=shop", "--set", "defaultTopicQueueNums=3")
+    assert b'"brokerName":"shop"' in connect(server.told["name_server"]).route("TBW102")
+    assert b'"readQueueNums":3' in connect(server.told["name_server"]).route("TBW102")
 
 
 def test_a_scenario_can_be_served(servers: list[Server], connect: Connects) -> None:

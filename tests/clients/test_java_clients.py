@@ -1,0 +1,106 @@
+"""Unmodified Java clients of 4.9 and 5.3 with a served world: each kind of sending and of reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mqlab.lab import Lab
+from mqlab.replay import read_report, replay
+from mqlab.scenarios import get
+from mqlab.serving import Serving
+
+from .conftest import Starts
+
+
+@pytest.fixture
+def lab() -> Lab:
+    return get("served").build(7)
+
+
+@pytest.fixture
+def serving(lab: Lab) -> Iterator[Serving]:
+    with lab.serve() as serving:
+        yield serving
+
+
+def test_every_way_of_sending(start: Starts, serving: Serving, lab: Lab) -> None:
+    start("send", serving.name_server).until(
+        "sync SEND_OK", "async SEND_OK", "batch SEND_OK", "large SEND_OK", "queues 4", "done"
+    )
+    stored = [r for r in lab.history.records() if r.kind == "MessageStored" and r.topic == "Uses"]
+    assert len(stored) == 8, "first, sync, async, one-way, three in a batch, a large one"
+
+
+def test_transactions_are_ended_and_asked_about(start: Starts, serving: Serving) -> None:
+    use = start("transaction", serving.name_server)
+    use.until("done", "reader got commit")
+    serving.fast_forward("70s")
+    use.until("asked unknown", "reader got unknown")
+    assert "reader got rollback" not in use.lines
+
+
+def test_delayed_messages_come_when_time_has_jumped(start: Starts, serving: Serving) -> None:
+    use = start("delay", serving.name_server)
+    use.until("timer SEND_OK", "done", "reader got first")
+    assert not {"reader got level", "reader got timer"} & set(use.lines)
+    serving.fast_forward("1h")
+    use.until("reader got level")
+    assert "reader got timer" not in use.lines
+    serving.fast_forward("31m")
+    use.until("reader got timer")
+
+
+def test_what_fails_again_and_again_becomes_a_dead_letter(start: Starts, serving: Serving, lab: Lab) -> None:
+    use = start("fail", serving.name_server)
+    for number in range(3):
+        use.until(f"try {number} of first")
+        serving.fast_forward("31s")
+    lab.run_until(lambda: any(r.kind == "MessageStored" and r.topic == "%DLQ%failing" for r in lab.history.records()))
+
+
+def test_a_queue_is_read_in_order(start: Starts, serving: Serving) -> None:
+    steps = [f"in order step-{i}" for i in range(10)]
+    use = start("order", serving.name_server)
+    use.until(*steps)
+    assert [line for line in use.lines if line.startswith("in order")] == steps
+
+
+def test_everybody_gets_what_is_broadcast(start: Starts, serving: Serving) -> None:
+    start("broadcast", serving.name_server).until("reader-0 got first", "reader-1 got first")
+
+
+def test_readers_choose_by_tag_and_by_condition(start: Starts) -> None:
+    lab = get("served").build(7, parameters={"settings": "enablePropertyFilter=true"})
+    with lab.serve() as serving:
+        use = start("tags", serving.name_server)
+        use.until("by tag got red", "by tag got blue", "by sql got green", "by sql got blue", "done")
+        assert not {"by tag got green", "by sql got red"} & set(use.lines)
+
+
+def test_a_consumer_that_polls(start: Starts, serving: Serving) -> None:
+    start("poll", serving.name_server).until("polled first")
+
+
+def test_a_sender_outlives_its_broker(start: Starts, serving: Serving, lab: Lab) -> None:
+    use = start("again", serving.name_server)
+    use.until("sending")
+    lab.crash("broker-a")
+    use.until("failed")
+    lab.restart("broker-a")
+    use.until("sent again")
+
+
+def test_a_session_is_played_again_without_the_client(start: Starts, tmp_path: Path) -> None:
+    lab = get("served").build(8)
+    with lab.serve() as serving:
+        order, delay = start("order", serving.name_server), start("delay", serving.name_server)
+        order.until("done")
+        delay.until("done")
+        serving.fast_forward("2h")
+        delay.until("reader got timer")
+    serving.report(tmp_path / "session.mqlab")
+    result = replay(read_report(str(tmp_path / "session.mqlab")))
+    assert result.agrees, result
