@@ -18,6 +18,7 @@ from mqlab.explore.rules_of_delivery import (
     USED_TWICE_TEXT,
 )
 from mqlab.explore.rules_of_offsets import READ_NO_MORE, READ_NO_MORE_TEXT, UNSUBSCRIBED
+from mqlab.explore.rules_of_queues import PREEMPTED_MOST_US
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT
 from mqlab.protocol.codes import RequestCode
@@ -45,6 +46,12 @@ AT_WORK_TEXT = (
     "A queue whose offset is set anew, by a reset or since it was illegal, is let go at its broker only when no "
     "listener is at it, and nobody tries again (removeProcessQueue): the lock stays with that consumer, until it is "
     "60 s old."
+)
+LOST_ON_THE_WAY = "a lock lost on the way to the listener"
+LOST_ON_THE_WAY_TEXT = (
+    "A thread looks whether the lock is held, takes messages and then calls the listener; behind that it looks only "
+    "whether the queue was given up. Where it loses the processor in between, the lock may be lost meanwhile, as to "
+    "the end of its consumer, and the listener is called all the same."
 )
 TAKEN_ANEW = (SET_ANEW, "its offset was illegal: taken anew")
 """The reasons of a queue that is dropped so."""
@@ -219,11 +226,11 @@ class LockedIsConsumed(Rule):
 
     kinds = (
         "ConsumeStarted", "ConsumeFinished", "QueueDropped", "QueueLocked", "QueueUnlocked", "QueueAllocated",
-        "NodeCrashed", "PowerLost", "RequestReceived",
+        "QueueLockLost", "NodeCrashed", "PowerLost", "RequestReceived",
     )  # fmt: skip
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         TAKEN_AT_THE_END: TAKEN_AT_THE_END_TEXT, NO_ADDRESS: NO_ADDRESS_TEXT, READ_NO_MORE: READ_NO_MORE_TEXT,
-        AT_WORK: AT_WORK_TEXT,
+        AT_WORK: AT_WORK_TEXT, LOST_ON_THE_WAY: LOST_ON_THE_WAY_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -238,6 +245,8 @@ class LockedIsConsumed(Rule):
         """The queues that a listener is at, with its process."""
         self._asked_us: dict[tuple[str, str], int] = {}
         """(broker, client's process) -> when the client last asked for locks."""
+        self._lost_us: dict[tuple[QueueKey, str], int] = {}
+        """When a process last learned that it has a lock no more."""
 
     def on_event(self, record: Record) -> None:
         """Note who holds which lock, and judge the calls of listeners."""
@@ -251,6 +260,8 @@ class LockedIsConsumed(Rule):
             self._at_work[self._queue(record), record.node] = None
         elif record.kind == "ConsumeFinished":
             self._at_work.pop((self._queue(record), record.node), None)
+        elif record.kind == "QueueLockLost":
+            self._lost_us[self._queue(record), record.node] = record.ts_us
         elif record.kind in ("NodeCrashed", "PowerLost"):
             self._owner = {key: owner for key, owner in self._owner.items() if key[2] != record.target}
             self._at_work = {key: None for key in self._at_work if key[1] != record.target}
@@ -358,8 +369,17 @@ class LockedIsConsumed(Rule):
                 self._compare(record, topic, consumer.impl.instance.client_id)
                 self._is_trusted(record)
                 return
+            if held is not None and not held.locked and self._was_just_lost(record, topic):
+                self.excuse(LOST_ON_THE_WAY)
+                return
         at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
         self.found(record.row, f"{record.node} calls its listener for {at}, whose lock it does not hold")
+
+    def _was_just_lost(self, record: Record, topic: str) -> bool:
+        """Was the lock lost while the thread that calls the listener may have been without the processor?"""
+        group, _, broker, queue_id = self._queue(record)
+        lost_us = self._lost_us.get(((group, topic, broker, queue_id), record.node), -PREEMPTED_MOST_US)
+        return self.case.lab.world.tie_is_choice and record.ts_us - lost_us < PREEMPTED_MOST_US
 
     def _is_trusted(self, record: Record) -> None:
         """Whatever a consumer believes: nobody trusts a lock for longer than 30 s after the answer to asking for it.

@@ -20,7 +20,14 @@ from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, OTHER_UNIT, SKIPPED,
 from mqlab.explore.rules_of_entries import EachHasAnEntry
 from mqlab.explore.rules_of_leftovers import GHOST
 from mqlab.explore.rules_of_offsets import ILLEGAL, LATE_ANSWER, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
-from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER, TAKEN_AT_THE_END, InOrder
+from mqlab.explore.rules_of_order import (
+    FORGOTTEN_LOCK,
+    HUNG_OWNER,
+    LEAVING_OWNER,
+    LOST_ON_THE_WAY,
+    TAKEN_AT_THE_END,
+    InOrder,
+)
 from mqlab.explore.rules_of_queues import LATE_POLL, LATE_PULL
 from mqlab.explore.rules_of_replication import SHORTER
 from mqlab.explore.rules_of_replies import PUSHED
@@ -188,6 +195,10 @@ def test_a_consumer_that_leaves_does_not_wait_for_its_orderly_listener() -> None
 
 def test_a_consumer_that_ends_while_it_takes_a_queue_over_keeps_the_lock() -> None:
     assert excused("orderly-rebalance", 424, "")[TAKEN_AT_THE_END] == 1
+
+
+def test_an_orderly_listener_is_called_when_its_consumer_has_let_go_of_the_lock_just_before() -> None:
+    assert excused("orderly-rebalance", 47, "at 18913ms: freeze consumer-2 for 4377ms")[LOST_ON_THE_WAY] == 1
 
 
 def test_an_orderly_listener_that_always_fails_stands_for_ever() -> None:
