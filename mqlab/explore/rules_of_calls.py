@@ -37,6 +37,13 @@ WAITED_FOR = (
 )  # fmt: skip
 """Requests whose caller always waits for the answer, and gives up by itself."""
 
+OTHER_CLOCK = "a pop whose time is up by another clock"
+OTHER_CLOCK_TEXT = (
+    "A broker holds a pop until pollTime is over from bornTime on, which its client's clock has said, by its own "
+    "clock. Where that one is seconds behind, the client gives up first."
+)
+ANSWERED_US = 100_000
+"""A broker looks every 20 ms whose time is up; then the answer travels."""
 
 RELAYED = (
     RequestCode.GET_CONSUMER_RUNNING_INFO, RequestCode.CONSUME_MESSAGE_DIRECTLY,
@@ -237,9 +244,26 @@ class CallsGoThrough(Rule):
     thread may keep that one busy with a call of its own, so that no answer is read (clientCallbackExecutorThreads).
     """
 
-    kinds = ("RequestTimedOut",)
+    LOOKS: ClassVar[dict[str, str]] = {"RequestTimedOut": "_given_up", "PopHeld": "_held"}
+    kinds = tuple(LOOKS)
+    EXCEPTIONS: ClassVar[dict[str, str]] = {OTHER_CLOCK: OTHER_CLOCK_TEXT}
 
-    def on_event(self, record: Record) -> None:
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._held_longer: dict[tuple[str, str, int], tuple[int, int]] = {}
+        """(server, client's process, opaque) -> until when a pop is held, and how far the broker's clock is behind."""
+
+    def _held(self, record: Record) -> None:
+        world = self.case.lab.world
+        client = world.network.node_at(record.remote)
+        if client is None or not self.case.is_live:
+            return
+        behind_us = client.clock_error_us - world.nodes[record.node].clock_error_us
+        if behind_us > 0:
+            until_us = record.ts_us + record.hold_ms * 1_000 + ANSWERED_US
+            self._held_longer[record.node, client.name, record.opaque] = until_us, behind_us
+
+    def _given_up(self, record: Record) -> None:
         """Look whether there was a reason."""
         self.judged += 1
         since_us = _all_well_since_us(self.case)
@@ -248,7 +272,12 @@ class CallsGoThrough(Rule):
             return
         if self._has_one_thread(record.node) or self._has_one_thread(server.name):
             return
-        if record.ts_us - record.timeout_ms * 1_000 - since_us > WELL_AGAIN_US:
+        if record.ts_us - record.timeout_ms * 1_000 - since_us <= WELL_AGAIN_US:
+            return
+        until_us, behind_us = self._held_longer.get((server.name, record.node, record.opaque), (0, 0))
+        if until_us - behind_us < record.ts_us < until_us:
+            self.excuse(OTHER_CLOCK)
+        else:
             ago_ms = (record.ts_us - since_us) // 1_000
             what = f"request {record.opaque} (code {record.request_code}) to {server.name}"
             self.found(record.row, f"{record.node} gives {what} up, and nothing has been wrong for {ago_ms} ms")

@@ -7,6 +7,7 @@ import pytest
 from mqlab.explore import Trial, plan_from_text
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Rule
+from mqlab.explore.rules_of_calls import OTHER_CLOCK
 from mqlab.explore.rules_of_pop import (
     ACK_NOT_FLUSHED,
     ACK_ON_ITS_WAY,
@@ -46,6 +47,7 @@ CRASH = "at 8s: crash broker-a for 1s"
         (SAME_MILLISECOND, "pop-plain", 89, ""),
         (NO_RECORD, "pop-key-value", 463, "at 7140ms: fill_disk broker-a by 908 for 136724ms"),
         (NOBODY_POPS, "pop-check-points", 0, ""),
+        (OTHER_CLOCK, "pop-buffer-merge", 34, "at 10595ms: drift broker-a by -44400 for 115307ms"),
     ],
 )
 def test_an_exception_is_needed_and_covers_all(exception: str, scenario: str, seed: int, plan: str) -> None:
