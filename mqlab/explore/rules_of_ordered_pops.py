@@ -12,6 +12,13 @@ from mqlab.explore.rules_of_pop import ORDER_FORGOTTEN, ORDER_FORGOTTEN_TEXT, Po
 from mqlab.protocol.pop_check_point import POP_ORDER_REVIVE_QUEUE
 from mqlab.trace.record import Record
 
+RINGS_TOO_EARLY = "an alarm for the first message alone"
+RINGS_TOO_EARLY_TEXT = (
+    "The alarm of a queue that is popped in order is set for the first message that is out. When that one was given "
+    "back, and so can be seen sooner than those behind it, nobody is woken once these can be seen, too: the alarm has "
+    "rung, and only what becomes of a message sets it anew (OrderInfo.getLockFreeTimestamp)."
+)
+
 WOKEN_MS = 2_000
 """Whoever waits in order is woken by then."""
 
@@ -69,13 +76,18 @@ class OrderedPopsAreWoken(PopRule):
     Whoever gives a message back makes its time shorter, and that of all who wait (ConsumerOrderInfoLockManager).
     """
 
-    LOOKS: ClassVar[dict[str, str]] = {"MessagePopped": "_popped", "PopWoken": "_woken"}
+    LOOKS: ClassVar[dict[str, str]] = {
+        "MessagePopped": "_popped", "OrderAcked": "_changed", "InvisibleTimeChanged": "_changed", "PopWoken": "_woken",
+    }  # fmt: skip
     kinds = tuple(LOOKS)
+    EXCEPTIONS: ClassVar[dict[str, str]] = {RINGS_TOO_EARLY: RINGS_TOO_EARLY_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._out: dict[tuple[str, str, str], dict[int, list[Handed]]] = {}
         """(broker, group, topic) -> queue id -> what the last pop in order has handed out of it."""
+        self._alarms: dict[Queue, tuple[int, int]] = {}
+        """Queue -> when its alarm was set, us, and for when, ms of the broker's clock."""
 
     def _popped(self, record: Record) -> None:
         if record.revive_qid != POP_ORDER_REVIVE_QUEUE:
@@ -85,6 +97,15 @@ class OrderedPopsAreWoken(PopRule):
         out = self._out.setdefault(queue[:3], {})
         before = out.get(record.queue_id, ())
         out[record.queue_id] = [*(each for each in before if each.pop_time == this.pop_time), this]
+        self._changed(record)
+
+    def _changed(self, record: Record) -> None:
+        """Note for when the alarm of a queue is set now (OrderInfo.getLockFreeTimestamp)."""
+        queue = Queue(record.node, record.group, record.topic, record.queue_id)
+        now_ms = self.case.lab.world.nodes[record.node].now_ms()
+        out = self._out.get(queue[:3], {}).get(record.queue_id, ())
+        times = (each.until_ms for each in out if each.acked_us < 0)
+        self._alarms[queue] = record.ts_us, next((until_ms for until_ms in times if now_ms < until_ms), now_ms)
 
     def _woken(self, record: Record) -> None:
         """Look what could be seen for a while already when a pop is woken, or has waited in vain."""
@@ -96,8 +117,6 @@ class OrderedPopsAreWoken(PopRule):
         # What is acknowledged is named by the offset in its record, which a loss of power may leave at another place.
         if record.node in self.case.ledger.processes.power_lost_us:
             return
-        if not self.case.fault_times.none_between(began_us, record.ts_us):
-            return
         now_ms = self.case.lab.world.nodes[record.node].now_ms()
         for queue_id, handed in out.items():
             waits = [each for each in handed if each.acked_us < 0]
@@ -105,9 +124,19 @@ class OrderedPopsAreWoken(PopRule):
                 continue
             if self.started_since(record.node, waits[0].popped_us) or self.case.pops.is_before_a_reset(waits[0]):
                 continue
+            until_ms = max(each.until_ms for each in waits)
+            set_us, rings_ms = self._alarms[Queue(record.node, record.group, record.topic, queue_id)]
+            # The alarm does not see how a clock that runs wrong goes on.
+            if not self.case.fault_times.none_between(min(set_us, began_us), record.ts_us):
+                continue
             self.judged += 1
-            seen_ms = now_ms - max(each.until_ms for each in waits)
-            if WOKEN_MS < seen_ms < record.held_us // 1_000:
+            # What was out in front of it may have been done only later than that.
+            seen_ms = now_ms - max(until_ms, rings_ms)
+            if not WOKEN_MS < seen_ms < record.held_us // 1_000:
+                continue
+            if rings_ms < until_ms:
+                self.excuse(RINGS_TOO_EARLY)
+            else:
                 at = f"{record.node} {record.topic} queue {queue_id} offset {waits[0].queue_offset}"
                 self.found(record.row, f"{record.group} waits {seen_ms} ms for the message at {at}, which it could see")
 
