@@ -120,9 +120,10 @@ class TimersComeInTime(Rule):
             # A slot that was not done with when its broker stopped is read again, with what was given up of it.
             self._given_up[message] -= 1
             waiting[slot_ms] = 0
-        # What came out since the timer was last written comes out again when the broker was stopped hard.
+        # What went onto the wheel, or came out, since the timer was last written does so again when the broker was
+        # stopped hard: any of the copies that there were then.
         stopped_us = self.case.ledger.processes.stopped_hard_us.get(record.node, -1)
-        if waiting[slot_ms] < 0 and stored and stopped_us <= stored[-1].ts_us:
+        if waiting[slot_ms] < 0 and stored and stopped_us <= stored[0].ts_us:
             taken_over = self.case.ledger.stores.taken_over
             if any((record.node, each.commit_log_offset) in taken_over for each in stored):
                 self.excuse(WHEEL_AHEAD)
