@@ -51,15 +51,18 @@ class SafeIsFlushed(Rule):
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._at: dict[tuple[str, str, int], int] = {}
-        """(broker, unique key, queue offset) -> where the record begins; a producer may have sent a message twice."""
+        self._at: dict[tuple[str, str, int], dict[tuple[str, int], int]] = {}
+        """(broker, unique key, queue offset) -> (topic, queue id) -> where the record begins; a producer may have sent
+        a message twice, and a copy of it, for another try, may have the same offset in another queue.
+        """
         self._sizes: dict[tuple[str, int], int] = {}
         """(broker, commit-log offset) -> the bytes of a record that its present process has stored there."""
 
     def on_event(self, record: Record) -> None:
         """Compare the end of the record with what is flushed at this moment."""
         if record.kind == "MessageStored":
-            self._at[record.node, record.unique_key, record.queue_offset] = record.commit_log_offset
+            queues = self._at.setdefault((record.node, record.unique_key, record.queue_offset), {})
+            queues[record.topic, record.queue_id] = record.commit_log_offset
             self._sizes[record.node, record.commit_log_offset] = record.store_size
             return
         if record.kind == "NodeStarted":
@@ -73,7 +76,9 @@ class SafeIsFlushed(Rule):
             if not self._is_safe(broker.store, record.node, record.commit_log_offset):
                 self.found(record.row, f"the message at {record.commit_log_offset} can be pulled, and is not flushed")
             return
-        at = self._at.get((record.node, record.unique_key, record.queue_offset), -1)
+        queues = self._at.get((record.node, record.unique_key, record.queue_offset), {})
+        # What waits, for its time or for the end of its transaction, is stored in a queue of another topic.
+        at = queues.get((record.topic, record.queue_id), next(reversed(queues.values()), -1))
         if record.status == "PUT_OK" and not self._is_safe(broker.store, record.node, at):
             if is_retry_topic(record.topic) or is_dlq_topic(record.topic):
                 self.excuse(NOT_WAITED_FOR)

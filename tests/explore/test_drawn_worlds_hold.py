@@ -231,6 +231,22 @@ def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -
             "messages=200 every_ms=300; transactions bank-1 topic=Orders every_ms=1000 immune_s=18",
             "at 8721ms: power_off broker-c for 81ms", TORN, id="how long it is immune is lost",
         ),
+        pytest.param(
+            1192, "broker broker-a; broker broker-b flush_disk_type=SYNC_FLUSH; topic Orders; producer shop-1 "
+            "way=batches-async messages=200 every_ms=100; producer shop-2 way=one-way to=selector timer_ms=6000; "
+            "push workers-1 tags=paid refuse_one_in=5 runs=together", "", "", id="one offset in two queues",
+        ),
+        pytest.param(
+            1115, "broker broker-a enable_property_filter=true in_sync_replicas=2 broker_role=SYNC_MASTER; "
+            "slave slave-a1 known=true; topic Orders; topic Transfers; producer shop-1 every_ms=300 size=1000; "
+            "proxy proxy-1; transactions bank-1 immune_s=0 at_once=true client_async_semaphore_value=20 "
+            "client_oneway_semaphore_value=1 pull_time_delay_mills_when_exception=3000; push5 listeners-1 topic=Orders "
+            "tags=paid||late wants=all members=1 moves=false slow_ms=20 max_cache_message_size_in_bytes=1000; simple5 "
+            "auditors-1 topic=Transfers tags=paid||late wants=some members=2 moves=true batch=1 refuse_one_in=5 "
+            "await_duration=10000; at 70135ms: restart-slave slave-a1 down_ms=500 flush_commit_log_least_pages=8; "
+            "at 73236ms: restart-slave slave-a1 down_ms=500 offset_check_in_slave=true long_polling_enable=false",
+            "at 77232ms: crash broker-a for 919ms", "", id="an acknowledgement that is sent again after a crash",
+        ),
     ],
 )  # fmt: skip
 def test_what_drawn_worlds_have_shown_breaks_no_rule(seed: int, world: str, faults: str, exception: str) -> None:
