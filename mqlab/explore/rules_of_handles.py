@@ -9,6 +9,7 @@ from mqlab.explore.readers import clients_in
 from mqlab.explore.rule import Case
 from mqlab.explore.rules_of_pop import ANSWERED_US, PopRule
 from mqlab.lab.processes import ProxyProcess
+from mqlab.protocol.codes import RequestCode
 from mqlab.trace.record import Record
 
 SETTLED_US = 10_000_000
@@ -17,6 +18,9 @@ RENEWED_US = 15_000_000
 """A renewal may come so much later than the last moment for it: a round of 5 s, and a call of a proxy to a broker."""
 DRIFT = 1.05
 """By so much clocks are wrong at the most."""
+
+Request = tuple[str, int]
+"""(process that asks, opaque)"""
 
 
 class _Given(NamedTuple):
@@ -260,24 +264,39 @@ class HandlesAreTheNewest(PopRule):
     A proxy renews the handle that it was given last, and acknowledges with that one.
     """
 
-    kinds = ("InvisibleTimeChanged", "AckReceived")
+    LOOKS: ClassVar[dict[str, str]] = {
+        "InvisibleTimeChanged": "_used", "AckReceived": "_used", "RequestTimedOut": "_given_up",
+        "RequestFailed": "_given_up",
+    }  # fmt: skip
+    kinds = tuple(LOOKS)
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._changed_us: dict[tuple[Queue, int, int], int] = {}
-        """(queue, offset, pop time) of the handles that were replaced -> when that was."""
+        self._changed: dict[tuple[Queue, int, int], tuple[int, Request]] = {}
+        """(queue, offset, pop time) of the handles that were replaced -> when that was, and who asked for it."""
+        self._unanswered: dict[Request, None] = {}
+        """The wishes for another invisible time that were given up: who asked has the handle of before, and no other.
 
-    def on_event(self, record: Record) -> None:
+        So it is when a broker waits for its slaves for longer than it is waited for.
+        """
+
+    def _given_up(self, record: Record) -> None:
+        if record.request_code == RequestCode.CHANGE_MESSAGE_INVISIBLETIME:
+            self._unanswered[record.node, record.opaque] = None
+
+    def _used(self, record: Record) -> None:
         """Look whether the handle was replaced before."""
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         handle = (queue, record.queue_offset, record.pop_time)
         self.judged += 1
-        since_us = self._changed_us.get(handle)
+        since_us, request = self._changed.get(handle, (record.ts_us, None))
         # An answer that is on its way, or was lost, leaves who asked with the handle of before.
-        is_late = since_us is not None and record.ts_us - since_us > ANSWERED_US
-        if since_us is not None and is_late and self.case.fault_times.none_between(since_us, record.ts_us):
+        is_late = record.ts_us - since_us > ANSWERED_US and request not in self._unanswered
+        if is_late and self.case.fault_times.none_between(since_us, record.ts_us):
             at = f"{queue} offset {record.queue_offset}"
             ago_ms = (record.ts_us - since_us) // 1_000
             self.found(record.row, f"{record.group} uses a handle of {at} that was replaced {ago_ms} ms ago")
         if record.kind == "InvisibleTimeChanged" and record.new_pop_time != record.pop_time:
-            self._changed_us.setdefault(handle, record.ts_us)
+            client = self.case.lab.world.network.node_at(record.remote)
+            if request is None or request in self._unanswered:
+                self._changed[handle] = record.ts_us, (client.name if client is not None else "", record.opaque)

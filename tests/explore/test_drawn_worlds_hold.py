@@ -247,6 +247,14 @@ def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -
             "at 73236ms: restart-slave slave-a1 down_ms=500 offset_check_in_slave=true long_polling_enable=false",
             "at 77232ms: crash broker-a for 919ms", "", id="an acknowledgement that is sent again after a crash",
         ),
+        pytest.param(
+            1378, "broker broker-b broker_role=SYNC_MASTER slave_timeout=1000 in_sync_replicas=2; slave slave-b1 "
+            "of=broker-b known=true; topic Steps type=FIFO; producer shop-1 topic=Steps messages=100 every_ms=100 "
+            "timer_ms=1500; proxy proxy-1; producer5 shop5-1 topic=Steps size=100 way=in-order timer_ms=6000 "
+            "recall_one_in=3; push5 listeners-1 topic=Steps tags=paid||late wants=all members=1 moves=false "
+            "refuse_one_in=20 slow_ms=100000; at 79324ms: restart-slave slave-b1 down_ms=500; "
+            "at 79374ms: restart-broker broker-b down_ms=500", "", "", id="a handle whose new time comes too late",
+        ),
     ],
 )  # fmt: skip
 def test_what_drawn_worlds_have_shown_breaks_no_rule(seed: int, world: str, faults: str, exception: str) -> None:
