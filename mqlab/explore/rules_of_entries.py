@@ -9,6 +9,7 @@ from mqlab.explore.places import Place
 from mqlab.explore.rule import Rule
 from mqlab.explore.rules_of_storing import GAP, GAP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.explore.stopped_timer import TORN, TORN_TEXT
 from mqlab.protocol.message import MessageConst
 from mqlab.store.batch_consume_queue import BatchConsumeQueue
 from mqlab.store.consume_queue import ENTRY, PRE_BLANK_SIZE
@@ -58,7 +59,7 @@ class EachHasAnEntry(_EntryRule):
     """
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        GAP: GAP_TEXT, STALE: STALE_TEXT, KEPT_BY_SLAVE: KEPT_BY_SLAVE_TEXT, OVERTAKEN: OVERTAKEN_TEXT
+        GAP: GAP_TEXT, STALE: STALE_TEXT, KEPT_BY_SLAVE: KEPT_BY_SLAVE_TEXT, OVERTAKEN: OVERTAKEN_TEXT, TORN: TORN_TEXT,
     }  # fmt: skip
 
     def at_end(self) -> None:
@@ -83,6 +84,8 @@ class EachHasAnEntry(_EntryRule):
                 continue
             place = Place(broker.name, request.topic, request.queue_id, request.consume_queue_offset)
             exception = self._reason(broker, place, is_taken=unit is not None)
+            if not exception and unit is not None and self._is_made_of_two(place, request.commit_log_offset, unit.pos):
+                exception = TORN
             if not exception and queue is not None:
                 exception = self._reason_ahead(place, queue, request.commit_log_offset)
             if exception:
@@ -102,6 +105,15 @@ class EachHasAnEntry(_EntryRule):
         if place in stores.gaps:
             return GAP
         return STALE if place in stores.passed_over or place in stores.moved_up or self.case.is_stale(place) else ""
+
+    def _is_made_of_two(self, place: Place, commit_log_offset: int, taken_at: int) -> bool:
+        """Is the beginning of this record that of a message which a loss of power took, and has the place in a queue
+        which it names the entry of what was stored for it since?
+        """
+        stores = self.case.ledger.stores
+        kept = stores.stored.get(place)
+        was_lost = commit_log_offset in stores.remains.get(place, ())
+        return was_lost and kept is not None and kept.commit_log_offset == taken_at
 
     def _reason_ahead(self, place: Place, queue: ConsumeQueue, commit_log_offset: int) -> str:
         """Why a record has its entry further ahead: a file with records in front of it was deleted too soon, or a loss

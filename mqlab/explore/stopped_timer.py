@@ -20,9 +20,10 @@ TORN = "a torn record"
 TORN_TEXT = (
     "The checksum of a record covers its body alone. When the machine loses power and the page with the end of a "
     "record is gone, recovery takes it for whole, and its properties (id, keys, tags) are "
-    "zeros, or those of a message that lay there before an earlier loss of power. The timer stops for good at a "
-    "message that says no more where it belongs or when (timerSkipUnknownError is off), and a reviver at one of its "
-    "queue that it cannot read. About a half message without its properties nobody is asked."
+    "zeros, or those of a message that lay there before an earlier loss of power. So is its beginning where that page "
+    "is gone. The place in a queue that such a record names may be another message's by then. The timer stops for good "
+    "at a message that says no more where it belongs or when (timerSkipUnknownError is off), and a reviver at one of "
+    "its queue that it cannot read. About a half message without its properties nobody is asked."
 )
 WHEEL_AHEAD = "a wheel that knows more than the log"
 WHEEL_AHEAD_TEXT = (

@@ -179,6 +179,18 @@ def test_after_a_power_loss_and_one_more_restart_a_queue_has_entries_of_other_me
     assert STALE in outcome.excused
 
 
+@pytest.mark.parametrize(
+    ("seed", "plan"),
+    [
+        (51, "at 4735ms: power_off broker-a for 1907ms; at 7089ms: power_off broker-a for 1388ms"),
+        (230, "at 1230ms: power_off broker-a for 2676ms; at 4368ms: power_off broker-a for 3579ms"),
+    ],
+    ids=["the end of an older one", "the beginning of an older one"],
+)
+def test_a_record_of_two_messages_names_a_place_that_is_taken(seed: int, plan: str) -> None:
+    assert excused("power-cuts", seed, plan)[TORN] == 1
+
+
 def test_recovery_keeps_entries_in_front_of_three_files_of_which_the_first_is_blank() -> None:
     plan = "at 464ms: hang_disk broker-a for 11616ms; at 6959ms: power_off broker-a for 274ms"
     assert STALE in excused("power-cuts", 547, plan)
