@@ -127,7 +127,10 @@ class EachHasAnEntry(_EntryRule):
         if stalled_at is not None and commit_log_offset >= stalled_at:
             return OVERTAKEN
         lost = sum(gap[:3] == place[:3] and gap.queue_offset < place.queue_offset for gap in stores.gaps)
-        return GAP if 0 < place.queue_offset - stands_at <= lost else ""
+        if 0 < place.queue_offset - stands_at <= lost:
+            return GAP
+        has_moved_up = (place.broker, commit_log_offset) in stores.ever_moved_up
+        return STALE if has_moved_up and stands_at < place.queue_offset else ""
 
 
 class QueuesBeginRight(_EntryRule):

@@ -191,6 +191,14 @@ def test_a_record_of_two_messages_names_a_place_that_is_taken(seed: int, plan: s
     assert excused("power-cuts", seed, plan)[TORN] == 1
 
 
+def test_a_record_whose_entry_has_moved_up_may_have_its_offset_taken() -> None:
+    plan = (
+        "at 6978ms: power_off broker-a for 365ms; at 10491ms: power_off broker-a for 396ms; "
+        "at 11579ms: power_off broker-a for 1871ms"
+    )
+    assert STALE in excused("power-cuts", 608, plan)
+
+
 def test_recovery_keeps_entries_in_front_of_three_files_of_which_the_first_is_blank() -> None:
     plan = "at 464ms: hang_disk broker-a for 11616ms; at 6959ms: power_off broker-a for 274ms"
     assert STALE in excused("power-cuts", 547, plan)

@@ -68,6 +68,10 @@ class StoreBook:
         """(broker, topic, queue id) of which a slave has lost entries; what it then has moves up."""
         self.moved_up: dict[Place, int] = {}
         """The offset at which the entry of a message stands now, where entries in front of it were lost."""
+        self.ever_moved_up: dict[tuple[str, int], None] = {}
+        """(broker, commit-log offset) of all records whose entries have done so; what was stored later may have their
+        offset in the queue by now.
+        """
         self.in_batches: dict[str, None] = {}
         """The unique keys that several messages of a batch have."""
         self.used_twice: dict[Place, None] = {}
@@ -173,6 +177,7 @@ class StoreBook:
                 moved_to = next(found, place.queue_offset)
                 if moved_to < place.queue_offset:
                     self.moved_up[place] = moved_to
+                    self.ever_moved_up[place.broker, kept.commit_log_offset] = None
 
     def _find_holes(self, broker: str, store: ReadableStore, started_at: int) -> None:
         """Find the messages that cannot be read any more in front of where recovery began. It does not look there, and
