@@ -10,6 +10,7 @@ from mqlab.explore.rule import Case
 from mqlab.explore.rules_of_pop import ANSWERED_US, PopRule
 from mqlab.lab.processes import ProxyProcess
 from mqlab.protocol.codes import RequestCode
+from mqlab.proxy.receive_message_activity import NACK_TASK
 from mqlab.trace.record import Record
 
 SETTLED_US = 10_000_000
@@ -18,6 +19,13 @@ RENEWED_US = 15_000_000
 """A renewal may come so much later than the last moment for it: a round of 5 s, and a call of a proxy to a broker."""
 DRIFT = 1.05
 """By so much clocks are wrong at the most."""
+
+NOT_WRITTEN = "a message that could not be written to its client"
+NOT_WRITTEN_TEXT = (
+    "A proxy whose client is gone when its messages come lets others have them after a second "
+    "(ReceiveMessageResponseStreamWriter). It has noted their handles before, to renew them, and does not note the "
+    "new ones: it goes on to renew those of the pop."
+)
 
 Request = tuple[str, int]
 """(process that asks, opaque)"""
@@ -266,9 +274,10 @@ class HandlesAreTheNewest(PopRule):
 
     LOOKS: ClassVar[dict[str, str]] = {
         "InvisibleTimeChanged": "_used", "AckReceived": "_used", "RequestTimedOut": "_given_up",
-        "RequestFailed": "_given_up",
+        "RequestFailed": "_given_up", "RequestSent": "_asked",
     }  # fmt: skip
     kinds = tuple(LOOKS)
+    EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WRITTEN: NOT_WRITTEN_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -279,6 +288,12 @@ class HandlesAreTheNewest(PopRule):
 
         So it is when a broker waits for its slaves for longer than it is waited for.
         """
+        self._not_written: dict[Request, None] = {}
+        """The wishes of proxies for what they could not give to a client."""
+
+    def _asked(self, record: Record) -> None:
+        if record.request_code == RequestCode.CHANGE_MESSAGE_INVISIBLETIME and record.task == NACK_TASK:
+            self._not_written[record.node, record.opaque] = None
 
     def _given_up(self, record: Record) -> None:
         if record.request_code == RequestCode.CHANGE_MESSAGE_INVISIBLETIME:
@@ -292,7 +307,9 @@ class HandlesAreTheNewest(PopRule):
         since_us, request = self._changed.get(handle, (record.ts_us, None))
         # An answer that is on its way, or was lost, leaves who asked with the handle of before.
         is_late = record.ts_us - since_us > ANSWERED_US and request not in self._unanswered
-        if is_late and self.case.fault_times.none_between(since_us, record.ts_us):
+        if is_late and request in self._not_written:
+            self.excuse(NOT_WRITTEN)
+        elif is_late and self.case.fault_times.none_between(since_us, record.ts_us):
             at = f"{queue} offset {record.queue_offset}"
             ago_ms = (record.ts_us - since_us) // 1_000
             self.found(record.row, f"{record.group} uses a handle of {at} that was replaced {ago_ms} ms ago")

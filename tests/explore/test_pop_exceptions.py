@@ -8,6 +8,7 @@ from mqlab.explore import Trial, plan_from_text
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Rule
 from mqlab.explore.rules_of_calls import OTHER_CLOCK
+from mqlab.explore.rules_of_handles import NOT_WRITTEN
 from mqlab.explore.rules_of_ordered_pops import RINGS_TOO_EARLY
 from mqlab.explore.rules_of_pop import (
     ACK_NOT_FLUSHED,
@@ -48,6 +49,7 @@ CRASH = "at 8s: crash broker-a for 1s"
         (SAME_MILLISECOND, "pop-plain", 89, ""),
         (NO_RECORD, "pop-key-value", 463, "at 7140ms: fill_disk broker-a by 908 for 136724ms"),
         (NOBODY_POPS, "pop-check-points", 0, ""),
+        (NOT_WRITTEN, "proxy-transactions", 227, "at 11580ms: crash consumer-1 for 406ms"),
         (RINGS_TOO_EARLY, "pop-ordered", 943, ""),
         (OTHER_CLOCK, "pop-buffer-merge", 34, "at 10595ms: drift broker-a by -44400 for 115307ms"),
     ],
