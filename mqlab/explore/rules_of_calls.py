@@ -423,7 +423,8 @@ class SendsEnd(Rule):
         if before is None:
             self._tries[key] = _Try(at, has_others, record.ts_us, record.budget_ms)
             return
-        self._tries[key] = before._replace(broker_name=at)
+        # Where a proxy chooses the queue a try names no broker, and each has the whole time-out of its own.
+        self._tries[key] = before._replace(broker_name=at, begin_us=before.begin_us if at else record.ts_us)
         self._judge_time(record, before)
         if at and at == before.broker_name and record.mode == "SYNC" and before.had_others and has_others:
             self.found(record.row, f"message {record.msg_id} is tried again at {at}, where it failed")

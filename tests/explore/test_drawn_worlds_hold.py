@@ -124,6 +124,10 @@ def test_drawn_worlds_hold_all_rules(seed: int) -> None:
             2, f"{TO_SUBSCRIBE}; push w tags=paid consume_message_batch_max_size=8; at 8000ms: subscribe w "
             "topic=Payments", "", id="batches by tags, later",
         ),
+        pytest.param(
+            1, "topic Orders; proxy x; producer5 p messages=40", "at 3000ms: partition broker-a | x for 60s",
+            id="each try has the time-out",
+        ),
     ],
 )  # fmt: skip
 def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -> None:
