@@ -117,6 +117,7 @@ def _directory_world(options: argparse.Namespace) -> Lab:
             "leave --store out, or --record and --scenario",
         )
     lab = Lab(seed_of(options.seed), history=False)
+    lab.act("set_epoch", epoch_ms=time.time_ns() // 1_000_000)
     lab.name_server()
     settings = broker_settings(";".join(options.set))
     if options.sync_flush:
@@ -131,10 +132,8 @@ def _directory_world(options: argparse.Namespace) -> Lab:
 
 
 def _on_directory(lab: Lab, directory: Path, alone: bool, name: str, **settings: Any) -> None:
-    """A broker that begins at this machine's time on the files it has there."""
+    """A broker that begins with the files it has there."""
     lab.broker(name, start=False, directory=directory if alone else directory / name, **settings)
-    node = lab.world.nodes[name]
-    lab.act("drift", node=name, jump_ms=time.time_ns() // 1_000_000 - node.now_ms())
     lab.start(name)
     lab.run_for(seconds=1)
 

@@ -11,7 +11,7 @@ import asyncio
 import socket
 from _thread import get_ident
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,9 @@ FIRST_STEP_US, SMALL_STEPS_US, STEP_US = 50_000, 1_000_000, 5_000_000
 SAID_EVERY_US = 10_000_000
 """How often clients say in a jump that they are alive; the broker's own scan comes every 10 s, its limit is 120 s."""
 
+TOLD_EVERY_S = 0.25
+"""So often views are told at most that there is something new."""
+
 LONGEST_PAUSE_S = 0.05
 """At least so often the world's clock follows, for those who look at it."""
 
@@ -41,11 +44,21 @@ LONGEST_PAUSE_S = 0.05
 class Edge:
     """Lets connections in at `sockets` (world address -> listening socket) and plays the lab's world in real time.
 
-    `most_connections` are admitted at a time; who comes then is turned away.
+    `most_connections` are admitted at a time; who comes then is turned away. `told` is called when
+    something has happened in the world, four times a second at most.
     """
 
-    def __init__(self, lab: Served, sockets: Mapping[str, socket.socket], most_connections: int) -> None:
+    def __init__(
+        self,
+        lab: Served,
+        sockets: Mapping[str, socket.socket],
+        most_connections: int,
+        told: Callable[[], object] | None,
+    ) -> None:
         self.lab = lab
+        self._told = told
+        self._told_s = 0.0
+        self._told_slice = lab.world.slice_no
         self.paused = False
         self.error: MqlabError | None = None
         """What ended the serving: a task of the world that died."""
@@ -106,6 +119,7 @@ class Edge:
 
     async def _turn(self) -> None:
         """Bring the world to the present, let in what has come, play what follows, and wait."""
+        self._tell()
         if not self.paused and not self._jumping:
             behind = self._catch_up()
             if self._inbox:
@@ -124,6 +138,13 @@ class Edge:
         finally:
             timer.cancel()
             self._pause = None
+
+    def _tell(self) -> None:
+        """Tell who looks at the world, now and then, that something has happened in it."""
+        now_s, slice_no = self._loop.time(), self.lab.world.slice_no
+        if self._told is not None and slice_no != self._told_slice and now_s - self._told_s >= TOLD_EVERY_S:
+            self._told_s, self._told_slice = now_s, slice_no
+            self._told()
 
     def _catch_up(self) -> bool:
         """Play a piece of the way to the present; True if the world is still behind it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import Any, Protocol
 
@@ -21,10 +21,21 @@ class ServedProcess(Protocol):
         """Where it listens in its world, as "ip:port"."""
 
 
+class Watcher(Protocol):
+    """A view of a world."""
+
+    def changed(self) -> None:
+        """Something has happened in the world."""
+
+
 class Served(Protocol):
-    """A lab: its world, the processes that can be served, and what is done to it from outside."""
+    """A lab: its world, the processes that can be served, its views, and what is done to it from outside."""
 
     world: World
+
+    @property
+    def watchers(self) -> Iterable[Watcher]:
+        """The views of it."""
 
     @property
     def name_servers(self) -> Sequence[ServedProcess]:

@@ -6,7 +6,8 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from mqlab.arguments import check_count
@@ -65,11 +66,11 @@ class Serving:
                 sock.close()
             raise
         with lab.world.door:
-            now_ms = time.time_ns() // 1_000_000
-            for node in lab.world.nodes.values():
-                lab.act("drift", node=node.name, jump_ms=now_ms - node.now_ms())
+            lab.act("set_epoch", epoch_ms=time.time_ns() // 1_000_000 - lab.world.now_us // 1_000)
             lab.act("advertise", addresses=outer)
-        self._edge = Edge(lab, {served[name]: sock for name, sock in sockets.items()}, most_connections)
+        self._edge = Edge(
+            lab, {served[name]: sock for name, sock in sockets.items()}, most_connections, _teller(lab)
+        )
         self._thread = threading.Thread(target=self._run, name="mqlab serving", daemon=True)
         self._ready = threading.Event()
         lab.world.outside.served = True
@@ -163,6 +164,26 @@ class Serving:
     def __repr__(self) -> str:
         ports = ", ".join(f"{name} {self.host}:{port}" for name, port in self.ports.items())
         return f"<Serving {ports}: {self.state}, {self.connections} connections>"
+
+
+def _teller(lab: Served) -> Callable[[], object] | None:
+    """Tells the views of a lab, in the loop of the notebook that opens it here; None where there is no such loop."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+    def tell() -> None:
+        with lab.world.door:
+            for watcher in list(lab.watchers):
+                watcher.changed()
+
+    def ask() -> None:
+        with suppress(RuntimeError):
+            # The loop of a kernel that ends is closed.
+            loop.call_soon_threadsafe(tell)
+
+    return ask
 
 
 def _addresses(lab: Served) -> dict[str, str]:

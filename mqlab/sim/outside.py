@@ -136,6 +136,14 @@ def advertise(world: World, addresses: dict[str, str]) -> None:
     world.outside.advertised = dict(addresses)
 
 
+def set_epoch(world: World, epoch_ms: int) -> None:
+    """Let the clocks of all machines show another time of day: what they showed when the world began."""
+    world.epoch_ms = epoch_ms
+    for node in world.nodes.values():
+        for listener in node.life.clock_listeners:
+            listener()
+
+
 def come_in(world: World, number: int, address: str, remote: str, came_to: str) -> None:
     """A program at `remote`, which reached us under the host `came_to`, connects to an address of the world.
 
@@ -174,12 +182,13 @@ def hang_up(world: World, number: int, broken: bool) -> None:
 
 
 OUTSIDE: dict[str, Callable[..., None]] = {
-    "advertise": advertise, "come_in": come_in, "bring": bring, "hang_up": hang_up
+    "advertise": advertise, "set_epoch": set_epoch, "come_in": come_in, "bring": bring, "hang_up": hang_up
 }  # fmt: skip
 """The vocabulary: verb -> what it does to a world."""
 
 _TYPES: dict[str, dict[str, type]] = {
     "advertise": {"addresses": dict},
+    "set_epoch": {"epoch_ms": int},
     "come_in": {"number": int, "address": str, "remote": str, "came_to": str},
     "bring": {"number": int, "data": str},
     "hang_up": {"number": int, "broken": bool},

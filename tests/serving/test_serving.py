@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import struct
+import threading
 import time
 from pathlib import Path
 
@@ -265,3 +267,32 @@ def test_a_world_that_breaks_ends_the_serving_loudly(connect: Connects, lab: Lab
     with pytest.raises(SimulationError, match="a defect"):
         serving.wait(20)
     assert serving.state == "closed"
+
+
+def test_views_are_told_in_the_loop_of_their_notebook_that_something_came(
+    connect: Connects, lab: Lab
+) -> None:
+    class View:
+        """Notes where the cursor stands when it is told."""
+
+        def __init__(self) -> None:
+            self.seen: list[str] = []
+            self.threads: set[int] = set()
+
+        def changed(self) -> None:
+            self.threads.add(threading.get_ident())
+            self.seen += [r.kind for r in lab.history.records(0, lab.history.cursor) if r.kind == "RequestReceived"]
+            if "SEND_MESSAGE" in {r.request_name for r in lab.history.records() if r.kind == "RequestReceived"}:
+                shown.set()
+
+    async def notebook() -> None:
+        with lab.serve() as serving:
+            address = f"127.0.0.1:{serving.ports['broker-a']}"
+            await asyncio.to_thread(lambda: connect(address).send(b"look"))
+            await asyncio.wait_for(shown.wait(), 20)
+
+    view, shown = View(), asyncio.Event()
+    lab.watchers.add(view)
+    asyncio.run(notebook())
+    assert view.threads == {threading.get_ident()}
+    assert "RequestReceived" in view.seen
