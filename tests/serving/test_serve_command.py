@@ -14,6 +14,7 @@ import pytest
 
 from mqlab.commands import serve
 from mqlab.errors import LearnerError
+from mqlab.lab import Lab
 from mqlab.replay import read_report, replay
 from tests.serving.conftest import Connects
 
@@ -121,3 +122,17 @@ def test_brokers_take_settings_as_rocketmq_writes_them(servers: list[Server], co
 def test_a_scenario_can_be_served(servers: list[Server], connect: Connects) -> None:
     server = start(servers, "--scenario", "two-brokers")
     assert connect(server.told["name_server"]).ask(106).code == 0
+
+
+def test_no_fault_is_done_to_a_real_directory(tmp_path: Path) -> None:
+    lab = Lab(7)
+    lab.name_server()
+    lab.broker(directory=tmp_path)
+    for verb in ("power_off", "fill_disk", "hang_disk", "unhang_disk"):
+        with pytest.raises(LearnerError, match="is a real directory"):
+            lab.act(verb, node="broker-a")
+    lab.crash("broker-a")
+    lab.restart("broker-a")
+    lab.run_for(seconds=5)
+    assert lab.brokers[0].controller is not None
+    assert (tmp_path / "store" / "commitlog").is_dir()
