@@ -163,8 +163,8 @@ def _tell(serving: Serving, took_s: float, ready_file: str | None) -> None:
         "pid": os.getpid(),
         "ready_ms": round(took_s * 1_000),
     })  # fmt: skip
-    print(line, flush=True)
     if ready_file:
         beside = Path(f"{ready_file}.new")
         beside.write_text(line + "\n", encoding="utf-8")
         beside.replace(ready_file)
+    print(line, flush=True)

@@ -135,4 +135,4 @@ def test_no_fault_is_done_to_a_real_directory(tmp_path: Path) -> None:
     lab.restart("broker-a")
     lab.run_for(seconds=5)
     assert lab.brokers[0].controller is not None
-    assert (tmp_path / "store" / "commitlog").is_dir()
+    assert (tmp_path / "store" / "lock").is_file()
