@@ -83,10 +83,19 @@ class DroppedIsLeftAlone(Rule):
         if not self.case.is_live:
             return
         if self._has(record):
-            self._too_late.pop((*_queue(record), record.queue_offset), None)
+            self._called_again(record)
         else:
             self.judged += 1
             self.found(record.row, f"{record.node} calls its listener for {_at(record)}, which it has given up")
+
+    def _called_again(self, record: Record) -> None:
+        """The result of this call counts. Of several messages only the first one's place is told."""
+        queue, first = _queue(record), record.queue_offset
+        if record.messages == 1:
+            self._too_late.pop((*queue, first), None)
+        else:
+            for late in [late for late in self._too_late if late[:-1] == queue and late[-1] >= first]:
+                del self._too_late[late]
 
     def _listener_ended(self, record: Record) -> None:
         if self.case.is_live and not self._has(record):
