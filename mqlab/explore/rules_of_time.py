@@ -159,6 +159,9 @@ class RetriesComeInTime(Rule):
         self._had_no_room_us[record.node] = record.ts_us
 
     def _refused(self, record: Record) -> None:
+        if self._odd and (self._odd[-1].node, self._odd[-1].slice) == (record.node, record.slice):
+            # It was to be stored again, and was not.
+            self._odd.pop()
         # That there was no room for an entry of a queue shows in nothing else.
         if "DISK_FULL" in record.reason:
             self._had_no_room_us[record.node] = record.ts_us
