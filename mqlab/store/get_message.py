@@ -116,7 +116,7 @@ def get_message(
     units = queue.iterate_from(offset, scan_limit // queue.unit_size + 1)
     if units is None:
         result.status = GetMessageStatus.OFFSET_FOUND_NULL
-        result.next_begin_offset = _corrected(config, offset, queue.roll_next_file(offset))
+        result.next_begin_offset = corrected(config, offset, queue.roll_next_file(offset))
         return result
     last_offset = offset + scan_limit // queue.unit_size
     last_scanned = 0
@@ -178,10 +178,10 @@ def _out_of_range(config: MessageStoreConfig, offset: int, min_offset: int, max_
         status, correct = GetMessageStatus.OFFSET_OVERFLOW_BADLY, max_offset
     else:
         return None
-    return GetMessageResult(status, _corrected(config, offset, correct), min_offset, max_offset)
+    return GetMessageResult(status, corrected(config, offset, correct), min_offset, max_offset)
 
 
-def _corrected(config: MessageStoreConfig, asked: int, correct: int) -> int:
+def corrected(config: MessageStoreConfig, asked: int, correct: int) -> int:
     """A slave that does not check offsets leaves the one asked for as it is: it may simply be behind its master."""
     return asked if config.broker_role is BrokerRole.SLAVE and not config.offset_check_in_slave else correct
 

@@ -10,7 +10,14 @@ from mqlab.store.commit_log import CommitLog
 from mqlab.store.consume_queue import ConsumeQueue
 from mqlab.store.consume_queue_store import ConsumeQueueStore
 from mqlab.store.dispatch_request import DispatchRequest, delay_level_table
-from mqlab.store.get_message import MAX_PULL_MSG_SIZE, GetMessageResult, GetMessageStatus, MessageFilter, get_message
+from mqlab.store.get_message import (
+    MAX_PULL_MSG_SIZE,
+    GetMessageResult,
+    GetMessageStatus,
+    MessageFilter,
+    corrected,
+    get_message,
+)
 from mqlab.store.host import Host
 from mqlab.store.index_service import IndexService
 from mqlab.store.message_store_config import MessageStoreConfig
@@ -178,7 +185,7 @@ class ReadableStore:
             return None
         queue = self.consume_queue_store.consume_queue_table.get((topic, queue_id))
         if queue is None:
-            return GetMessageResult(GetMessageStatus.NO_MATCHED_LOGIC_QUEUE, 0)
+            return GetMessageResult(GetMessageStatus.NO_MATCHED_LOGIC_QUEUE, corrected(self.config, offset, 0))
         memory_bytes = self.host.spec.memory_bytes
         return get_message(
             queue, self.commit_log, self.config, memory_bytes, offset, max_msg_nums, max_total_msg_size, message_filter

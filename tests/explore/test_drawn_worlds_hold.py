@@ -23,7 +23,7 @@ TO_SUBSCRIBE = "topic Orders; topic Payments queues=1; producer p topic=Payments
 WAITING = "at 100ms: suspend w for_ms=20000; at 5000ms: reset w back_ms=0"
 
 
-@pytest.mark.parametrize("seed", [*range(12), 1_528, 2_015])
+@pytest.mark.parametrize("seed", [*range(12), 1_528, 2_015, 2_044])
 def test_drawn_worlds_hold_all_rules(seed: int) -> None:
     outcome = Trial("drawn", seed).outcome
     assert outcome.passed, f"{plan_text(outcome.plan)}: {outcome.breaches[0]}"

@@ -54,6 +54,15 @@ def test_a_queue_that_nobody_knows_has_no_messages(sw: Any) -> None:
     assert sw.store.get_max_offset_in_queue("Nothing", 0) == 0
 
 
+@pytest.mark.parametrize(("checks", "told"), [(False, 7), (True, 0)])
+def test_a_slave_that_does_not_know_a_queue_sends_nobody_back_to_its_beginning(
+    sw: Any, checks: bool, told: int
+) -> None:
+    sw.store.config.broker_role = BrokerRole.SLAVE
+    sw.store.config.offset_check_in_slave = checks
+    assert sw.store.get_message("group", "Nothing", 0, 7, 32).next_begin_offset == told
+
+
 def test_a_slave_does_not_correct_an_offset(sw: Any) -> None:
     sw.put(5)
     sw.store.config.broker_role = BrokerRole.SLAVE
