@@ -70,7 +70,8 @@ class Edge:
         self._last_number = lab.world.outside.last_number
         self._inbox: deque[tuple[str, dict[str, Any]]] = deque()
         self._unread_bytes = 0
-        self._held = False
+        self.held = False
+        """Whether nothing is read, since too much waits for the world."""
         self._closing = False
         self._jumping = False
         self._loop: asyncio.AbstractEventLoop
@@ -204,11 +205,11 @@ class Edge:
         """Bytes came over a line; with too many that wait, all lines are held."""
         line.signs_of_life.watch(data, self.lab.world.now_us)
         self._unread_bytes += len(data)
-        if not self._held and self._unread_bytes > MOST_UNREAD_BYTES:
+        if not self.held and self._unread_bytes > MOST_UNREAD_BYTES:
             self._hold(True)
 
     def _hold(self, held: bool) -> None:
-        self._held = held
+        self.held = held
         for line in self._lines.values():
             line.hold(held)
 
@@ -218,7 +219,7 @@ class Edge:
         with self.lab.world.door:
             for verb, arguments in inbox:
                 self.lab.from_outside(verb, arguments)
-        if self._held:
+        if self.held:
             self._hold(False)
 
     # -- what goes out ----------------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ class Line(asyncio.Protocol):
             self.transport.abort()
             return
         remote, local = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        self.hold(self._edge.held)
         self._do("come_in", address=self._address, remote=_written(remote), came_to=_host(local))
 
     def data_received(self, data: bytes) -> None:

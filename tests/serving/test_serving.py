@@ -178,6 +178,18 @@ def test_who_does_not_read_is_not_read_from_and_harms_nobody(
     assert 0 < read < asked // len(frame)
 
 
+def test_while_the_world_stands_still_nobody_can_send_without_end(
+    connect: Connects, serving: Serving, broker_address: str
+) -> None:
+    serving.pause()
+    for _ in range(3):
+        program = connect(broker_address)
+        program.socket.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            program.socket.sendall(bytes(40_000_000))
+    assert serving.state == "paused"
+
+
 def serving_lines(lab: Lab) -> list[object]:
     """The sockets of the connections there are."""
     edge = lab.world.outside.output.__self__  # type: ignore[attr-defined]
