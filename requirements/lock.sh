@@ -17,7 +17,7 @@ pin "$@" requirements/java.in -o requirements/java.txt
 pin "$@" --no-deps requirements/slides.in -o requirements/slides.txt
 pin "$@" pyproject.toml --extra labs --extra widgets --extra trace --extra codecs \
     -c requirements/build.txt -c requirements/together.in -o requirements/labs.txt
-pin "$@" pyproject.toml --extra spark \
+pin "$@" pyproject.toml --extra spark --extra serve \
     -c requirements/build.txt -c requirements/labs.txt -o requirements/spark.txt
 pin "$@" pyproject.toml --extra storage \
     -c requirements/build.txt -c requirements/labs.txt -c requirements/spark.txt -o requirements/storage.txt

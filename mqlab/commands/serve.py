@@ -19,12 +19,13 @@ from mqlab.commands.numbers import whole
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
 from mqlab.scenarios import get
-from mqlab.scenarios.served import broker_settings
+from mqlab.scenarios.served import add_proxies, add_topics, broker_settings
 
 if TYPE_CHECKING:
     from mqlab.serving import Serving
 
 ANY_HOST = ("0.0.0.0", "::")  # noqa: S104  # compared with, not bound to
+PROXY_PORT = 8_081
 BROKER_PORT, PORTS_APART = 10_911, 10
 """Where the first broker is unless told otherwise, and how far the next one is from it."""
 
@@ -62,6 +63,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="mqlab serve", description=__doc__)
     parser.add_argument("--brokers", type=whole(1, 20), default=1, help="how many masters (default 1)")
     parser.add_argument("--slaves", type=whole(0, 5), default=0, help="how many slaves each has (default 0)")
+    parser.add_argument(
+        "--proxies", type=whole(0, 5), default=1, help="how many proxies, for clients of 5.x over gRPC (default 1)"
+    )
+    parser.add_argument(
+        "--topic", action="append", default=[], metavar="NAME[=TYPE]",
+        help="make a topic; TYPE is NORMAL, FIFO, DELAY, TRANSACTION or MIXED (clients of 4.x make theirs by sending)",
+    )  # fmt: skip
     parser.add_argument("--sync-flush", action="store_true", help="answer a sender when its message is on disk")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE",
@@ -80,6 +88,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--broker-port", type=whole(0, 65_535), metavar="PORT",
         help=f"the first broker's port (default {BROKER_PORT}, the next {PORTS_APART} higher; 0: any free ones)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--proxy-port", type=whole(0, 65_535), metavar="PORT",
+        help=f"the first proxy's port (default {PROXY_PORT}, the next 1 higher; 0: any free ones)",
     )  # fmt: skip
     parser.add_argument(
         "--advertise", action="append", default=[], metavar="HOST",
@@ -102,6 +114,8 @@ def _scenario_world(options: argparse.Namespace) -> Lab:
             "brokers": options.brokers,
             "slaves": options.slaves,
             "flush": "SYNC_FLUSH" if options.sync_flush else "ASYNC_FLUSH",
+            "proxies": options.proxies,
+            "topics": ";".join(options.topic),
             "settings": ";".join(options.set),
         }
     return get(options.scenario or "served").build(
@@ -120,6 +134,7 @@ def _directory_world(options: argparse.Namespace) -> Lab:
     lab.act("set_epoch", epoch_ms=time.time_ns() // 1_000_000)
     lab.name_server()
     settings = broker_settings(";".join(options.set))
+    topics = ";".join(options.topic)
     if options.sync_flush:
         settings["flush_disk_type"] = "SYNC_FLUSH"
     one = options.brokers == 1 and not options.slaves
@@ -128,6 +143,8 @@ def _directory_world(options: argparse.Namespace) -> Lab:
         _on_directory(lab, Path(options.store), one, name, **settings)
         for slave in range(1, options.slaves + 1):
             _on_directory(lab, Path(options.store), one, f"{name}-slave-{slave}", slave_of=name)
+    add_proxies(lab, options.proxies)
+    add_topics(lab, topics)
     return lab
 
 
@@ -144,7 +161,11 @@ def _ports(lab: Lab, options: argparse.Namespace) -> dict[str, int]:
         first = BROKER_PORT if options.port else 0
     step = PORTS_APART if first else 0
     ports = {process.name: options.port + i if options.port else 0 for i, process in enumerate(lab.name_servers)}
-    return ports | {process.name: first + i * step for i, process in enumerate(lab.brokers)}
+    ports |= {process.name: first + i * step for i, process in enumerate(lab.brokers)}
+    proxy = options.proxy_port
+    if proxy is None:
+        proxy = PROXY_PORT if options.port else 0
+    return ports | {process.name: proxy + i if proxy else 0 for i, process in enumerate(lab.proxies)}
 
 
 def _advertised(given: list[str]) -> str | dict[str, str]:
@@ -157,8 +178,10 @@ def _advertised(given: list[str]) -> str | dict[str, str]:
 def _tell(serving: Serving, took_s: float, ready_file: str | None) -> None:
     """The line of JSON; its file appears whole."""
     host = "127.0.0.1" if serving.host in ANY_HOST else serving.host
+    proxies = [f"{host}:{serving.ports[name]}" for name in serving.proxies]
     line = json.dumps({
         "name_server": f"{host}:{next(iter(serving.ports.values()))}",
+        "endpoints": ";".join(proxies),
         "processes": {name: f"{host}:{port}" for name, port in serving.ports.items()},
         "pid": os.getpid(),
         "ready_ms": round(took_s * 1_000),

@@ -63,7 +63,7 @@ class RouteActivity:
         validate_topic(request.topic)
         topic = request.topic.name
         route = (await self._routes.view(topic)).route
-        brokers = self._brokers(route, request.endpoints)
+        brokers = self._brokers(ctx, route, request.endpoints)
         accepted = _ACCEPTED.get(await self._metadata.topic_message_type(topic), (MessageType.UNSPECIFIED,))
         queues: list[MessageQueue] = []
         for data in route.queue_datas:
@@ -80,7 +80,7 @@ class RouteActivity:
         route = (await self._routes.view(request.topic.name)).route
         group = await self._metadata.subscription_group_config(request.group.name)
         fifo = group is not None and group.consume_message_orderly
-        brokers = self._brokers(route, request.endpoints)
+        brokers = self._brokers(ctx, route, request.endpoints)
         assignments: list[Assignment] = []
         for data in route.queue_datas:
             broker = brokers.get(data.broker_name, {}).get(MASTER_ID)
@@ -93,9 +93,13 @@ class RouteActivity:
             return QueryAssignmentResponse(Status(Code.FORBIDDEN, "no readable queue"))
         return QueryAssignmentResponse(OK, tuple(assignments))
 
-    def _brokers(self, route: TopicRouteData, endpoints: Endpoints) -> dict[str, dict[int, Broker]]:
-        """Broker name -> broker id -> the broker, with the addresses of the proxies."""
-        keep_port = self._config.use_endpoint_port_from_request
+    def _brokers(
+        self, ctx: ProxyContext, route: TopicRouteData, endpoints: Endpoints
+    ) -> dict[str, dict[int, Broker]]:
+        """Broker name -> broker id -> the broker, with addresses of proxies: from outside, those that the client has
+        used.
+        """
+        keep_port = self._config.use_endpoint_port_from_request or ctx.stream.connection.endpoint.is_outside
         reached = Endpoints(
             endpoints.scheme if endpoints.addresses else AddressScheme.IPV4,
             tuple(

@@ -98,6 +98,43 @@ def decode_frame(data: bytes, paths: Mapping[int, str], *, is_answer: bool) -> R
     return frame
 
 
+def request_bytes(
+    stream_id: int, path: str, metadata: Mapping[str, str] | None, message: bytes | None, *, ends: bool
+) -> bytes:
+    """What a client writes at once: the opening of a call (with `metadata`), a message in protobuf's bytes, the end."""
+    parts = []
+    if metadata is not None:
+        parts.append(_headers(stream_id, [(":path", path), *metadata.items()], ends=ends and message is None))
+    if message is not None:
+        data = b"\0" + len(message).to_bytes(4, "big") + message
+        parts.append(_frame(DATA, END_STREAM if ends else 0, stream_id, data))
+    elif ends and metadata is None:
+        parts.append(_frame(DATA, END_STREAM, stream_id, b""))
+    return b"".join(parts)
+
+
+def reset_bytes(stream_id: int) -> bytes:
+    """What a client writes that does not want the answer any more."""
+    return RpcFrame(stream_id, "", False, reset=True).encode()
+
+
+def answer_parts(data: bytes) -> list[tuple[int, bytes | tuple[StatusCode, str]]]:
+    """What a server has written at once, as (stream, a message in protobuf's bytes or a status with its text)."""
+    parts: list[tuple[int, bytes | tuple[StatusCode, str]]] = []
+    at = 0
+    while at < len(data):
+        length, kind, _, stream_id = _read_head(data, at)
+        payload = data[at + 9 : at + 9 + length]
+        at += 9 + length
+        if kind == DATA:
+            parts.append((stream_id, payload[5:]))
+        elif kind == HEADERS:
+            frame = _with_headers(RpcFrame(stream_id, "", True), payload)
+            if frame.status is not None:
+                parts.append((stream_id, (frame.status, frame.description)))
+    return parts
+
+
 def _with_headers(frame: RpcFrame, payload: bytes) -> RpcFrame:
     lines = dict(line.split(": ", 1) for line in payload.decode().splitlines())
     if "grpc-status" in lines:

@@ -15,16 +15,44 @@ if TYPE_CHECKING:
     from mqlab.lab import Lab
 
 
+MESSAGE_TYPES = ("NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED")
+"""org.apache.rocketmq.common.attribute.TopicMessageType, as far as mqlab has them."""
+
+
 @scenario("served", seconds=1)
 async def served(
-    lab: Lab, *, brokers: int = 1, slaves: int = 0, flush: str = "ASYNC_FLUSH", settings: str = ""
+    lab: Lab,
+    *,
+    brokers: int = 1,
+    slaves: int = 0,
+    proxies: int = 0,
+    topics: str = "",
+    flush: str = "ASYNC_FLUSH",
+    settings: str = "",
 ) -> None:
-    """A name server and brokers, each with `slaves`, for clients that come over real sockets (mqlab serve)."""
+    """A name server, brokers (each with `slaves`) and proxies, for clients over real sockets (mqlab serve)."""
     lab.name_server()
     for _ in range(brokers):
         master = lab.broker(flush_disk_type=flush, **broker_settings(settings))
         for _ in range(slaves):
             lab.broker(slave_of=master.name)
+    add_proxies(lab, proxies)
+    add_topics(lab, topics)
+
+
+def add_proxies(lab: Lab, count: int) -> None:
+    """Proxies for clients of 5.x."""
+    for _ in range(count):
+        lab.proxy()
+
+
+def add_topics(lab: Lab, text: str) -> None:
+    """Topics, with ";" between them and the type of their messages behind "=": "Orders;Steps=FIFO"."""
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        topic, _, kind = part.partition("=")
+        if kind and kind not in MESSAGE_TYPES:
+            raise LearnerError(f"{kind!r} is no type of messages", f"use one of {', '.join(MESSAGE_TYPES)}")
+        lab.create_topic(topic, attributes={"+message.type": kind} if kind else {})
 
 
 def broker_settings(text: str) -> dict[str, Any]:

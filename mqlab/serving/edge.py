@@ -20,6 +20,7 @@ from mqlab.serving.line import MOST_UNREAD_BYTES, Line
 from mqlab.sim.outside import as_text
 
 if TYPE_CHECKING:
+    from mqlab.serving.rpc_edge import Peer
     from mqlab.serving.served import Served
 
 LEAD_US = 2_000
@@ -42,7 +43,8 @@ LONGEST_PAUSE_S = 0.05
 
 
 class Edge:
-    """Lets connections in at `sockets` (world address -> listening socket) and plays the lab's world in real time.
+    """Lets connections in at `sockets` (world address -> listening socket) and calls at `proxies` (world address ->
+    host and port), and plays the lab's world in real time.
 
     `most_connections` are admitted at a time; who comes then is turned away. `told` is called when
     something has happened in the world, four times a second at most.
@@ -52,6 +54,7 @@ class Edge:
         self,
         lab: Served,
         sockets: Mapping[str, socket.socket],
+        proxies: Mapping[str, tuple[str, int]],
         most_connections: int,
         told: Callable[[], object] | None,
     ) -> None:
@@ -65,8 +68,11 @@ class Edge:
         self.turned_away = 0
         """How many connections were one too many."""
         self._sockets = sockets
+        self._proxies = proxies
+        self.proxy_ports: dict[str, int] = {}
+        """Where each proxy is served, by its address in the world."""
         self._most_connections = most_connections
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, Line | Peer] = {}
         self._last_number = lab.world.outside.last_number
         self._inbox: deque[tuple[str, dict[str, Any]]] = deque()
         self._unread_bytes = 0
@@ -95,8 +101,15 @@ class Edge:
         outside, door = self.lab.world.outside, self.lab.world.door
         outside.output = self._output
         self._from_now_on()
-        ready.set()
+        calls = None
         try:
+            if self._proxies:
+                from mqlab.serving.rpc_edge import RpcEdge
+
+                calls = RpcEdge(self)
+                for address, (host, port) in self._proxies.items():
+                    self.proxy_ports[address] = await calls.open(address, host, port)
+            ready.set()
             with door.posts_told(lambda: self._loop.call_soon_threadsafe(self._wake)):
                 while not self._closing:
                     await self._turn()
@@ -105,6 +118,8 @@ class Edge:
         finally:
             for server in servers:
                 server.close()
+            if calls is not None:
+                await calls.close()
             self._hang_up_all()
             outside.forget_output()
 
@@ -182,7 +197,7 @@ class Edge:
 
     # -- what comes in ----------------------------------------------------------------------------------------------
 
-    def admit(self, line: Line) -> bool:
+    def admit(self, line: Line | Peer) -> bool:
         """Give a new line its number; False when there are too many already."""
         if len(self._lines) >= self._most_connections or self._closing:
             self.turned_away += 1
@@ -192,7 +207,7 @@ class Edge:
         self._lines[line.number] = line
         return True
 
-    def leave(self, line: Line) -> bool:
+    def leave(self, line: Line | Peer) -> bool:
         """Forget a line; False if it was never admitted, or was ended by the world."""
         return self._lines.pop(line.number, None) is not None
 
@@ -201,9 +216,9 @@ class Edge:
         self._inbox.append((verb, arguments))
         self._wake()
 
-    def took(self, line: Line, data: bytes) -> None:
+    def took(self, line: Line | Peer, data: bytes) -> None:
         """Bytes came over a line; with too many that wait, all lines are held."""
-        line.signs_of_life.watch(data, self.lab.world.now_us)
+        line.watch(data, self.lab.world.now_us)
         self._unread_bytes += len(data)
         if not self.held and self._unread_bytes > MOST_UNREAD_BYTES:
             self._hold(True)
@@ -271,8 +286,7 @@ class Edge:
     def _say_again(self) -> None:
         """Let each client say what it would have said meanwhile, so that it counts as alive."""
         for number, line in self._lines.items():
-            said = line.signs_of_life.said_again(self.lab.world.now_us)
-            if said:
+            for said in line.said_again(self.lab.world.now_us):
                 self.lab.from_outside("bring", {"number": number, "data": as_text(said)})
 
     def jump(self, us: int) -> bool:

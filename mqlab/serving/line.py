@@ -28,7 +28,8 @@ class Line(asyncio.Protocol):
         self._edge = edge
         self._address = address
         self.number = 0
-        self.signs_of_life = SignsOfLife()
+        signs = SignsOfLife()
+        self.watch, self.said_again = signs.watch, signs.said_again
         self.transport: asyncio.Transport
         self._world_is_behind = False
         self._client_is_behind = False

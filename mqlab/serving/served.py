@@ -45,6 +45,10 @@ class Served(Protocol):
     def brokers(self) -> Sequence[ServedProcess]:
         """The brokers, in the order in which they were added."""
 
+    @property
+    def proxies(self) -> Sequence[ServedProcess]:
+        """The proxies, in the order in which they were added."""
+
     def act(self, verb: str, **arguments: Any) -> None:
         """Do something to the world, recorded for replays."""
 

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
@@ -27,12 +27,15 @@ MOST_CONNECTIONS = 2_000
 
 START_SECONDS = 10.0
 
+SETTLED_US = 31_000_000
+"""When clocks are set, nobody seems to have been heard of for long. Each says every 30 s that it is there."""
+
 MOST_AHEAD_US = 3 * 24 * 3_600_000_000
 """As far ahead as a timer message may be due (timerMaxDelaySec)."""
 
 
 class Serving:
-    """The name servers and brokers of a lab's world, at ports of this machine, for as long as it is open.
+    """The name servers, brokers and proxies of a lab's world, at ports of this machine, for as long as it is open.
 
     `ports` says at which port a process is served, by its name; 0, which all others get, is any free port. A route
     names the host that the client itself has used, with the port of the broker; `advertise` gives another host, or for
@@ -56,7 +59,9 @@ class Serving:
             raise LearnerError("this world is served already", "close that one first: serving.close()")
         self.lab = lab
         self.host = host
-        sockets = _open(host, served, ports or {})
+        proxies = {process.name: process.address for process in lab.proxies}
+        wanted = _checked(ports or {}, [*served, *proxies])
+        sockets = _open(host, served, wanted)
         self.ports: dict[str, int] = {name: sock.getsockname()[1] for name, sock in sockets.items()}
         """The port of each process, by its name."""
         try:
@@ -66,10 +71,17 @@ class Serving:
                 sock.close()
             raise
         with lab.world.door:
-            lab.act("set_epoch", epoch_ms=time.time_ns() // 1_000_000 - lab.world.now_us // 1_000)
+            settled_us = lab.world.now_us + SETTLED_US
+            lab.act("set_epoch", epoch_ms=(time.time_ns() // 1_000 - settled_us) // 1_000)
+            while lab.world.now_us < settled_us:
+                lab.world.run_to(settled_us)
             lab.act("advertise", addresses=outer)
         self._edge = Edge(
-            lab, {served[name]: sock for name, sock in sockets.items()}, most_connections, _teller(lab)
+            lab,
+            {served[name]: sock for name, sock in sockets.items()},
+            {address: (host, wanted.get(name, 0)) for name, address in proxies.items()},
+            most_connections,
+            _teller(lab),
         )
         self._thread = threading.Thread(target=self._run, name="mqlab serving", daemon=True)
         self._ready = threading.Event()
@@ -77,6 +89,9 @@ class Serving:
         self._thread.start()
         if not self._ready.wait(START_SECONDS):
             raise SimulationError(f"the sockets were not open after {START_SECONDS:g} s")
+        if self._edge.error is not None:
+            raise self._edge.error
+        self.ports |= {name: self._edge.proxy_ports[address] for name, address in proxies.items()}
 
     def _run(self) -> None:
         try:
@@ -89,6 +104,16 @@ class Serving:
     def name_server(self) -> str:
         """What clients are given as the address of the name servers: "127.0.0.1:9876", or several with ";" between."""
         return ";".join(f"{self.host}:{self.ports[process.name]}" for process in self.lab.name_servers)
+
+    @property
+    def proxies(self) -> list[str]:
+        """The names of the proxies that are served."""
+        return [process.name for process in self.lab.proxies if process.name in self.ports]
+
+    @property
+    def endpoints(self) -> str:
+        """What clients of 5.x are given: "127.0.0.1:8081", or several with ";" between; "" without a proxy."""
+        return ";".join(f"{self.host}:{self.ports[name]}" for name in self.proxies)
 
     @property
     def connections(self) -> int:
@@ -192,18 +217,23 @@ def _addresses(lab: Served) -> dict[str, str]:
     return served | {process.name: process.address for process in lab.brokers}
 
 
+def _checked(ports: Mapping[str, int], names: Sequence[str]) -> Mapping[str, int]:
+    """The ports that were asked for; LearnerError where one cannot be, or its process is not there."""
+    for name, port in ports.items():
+        if name not in names:
+            raise LearnerError(f"no process {name!r} is served", f"choose among {', '.join(names)}")
+        if type(port) is not int or not 0 <= port < 65_536:
+            raise LearnerError(f"{port!r} is no port for {name}", "give a number from 0 (any free one) to 65535")
+    return ports
+
+
 def _open(host: str, served: Mapping[str, str], ports: Mapping[str, int]) -> dict[str, socket.socket]:
     """A listening socket for each process; LearnerError, with none left open, where one cannot be."""
-    unknown = sorted(ports.keys() - served.keys())
-    if unknown:
-        raise LearnerError(f"no process {unknown[0]!r} is served", f"choose among {', '.join(served)}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened: dict[str, socket.socket] = {}
     try:
         for name in served:
             port = ports.get(name, 0)
-            if type(port) is not int or not 0 <= port < 65_536:
-                raise LearnerError(f"{port!r} is no port for {name}", "give a number from 0 (any free one) to 65535")
             sock = opened[name] = socket.socket(family, socket.SOCK_STREAM)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

@@ -86,14 +86,14 @@ class SignsOfLife:
         elif code == RequestCode.UNLOCK_BATCH_MQ:
             self._locks.clear()
 
-    def said_again(self, now_us: int) -> bytes:
-        """The frames that the client would say again by now, as requests that nobody answers; empty in the middle of a
+    def said_again(self, now_us: int) -> list[bytes]:
+        """The frames that the client would say again by now, as requests that nobody answers; none in the middle of a
         frame.
         """
         if self._begun or self._lost:
-            return b""
+            return []
         locks = dict.fromkeys(frame for at_us, frame in self._locks if now_us - at_us <= RENEWED_WITHIN_US)
         self._locks.clear()
         self._locks.extend((now_us, frame) for frame in locks)
         frames = [*self._last.values(), *locks]
-        return b"".join(RemotingCommand.decode(frame).mark_oneway().encode() for frame in frames)
+        return [RemotingCommand.decode(frame).mark_oneway().encode() for frame in frames]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from mqlab.errors import MqlabError
 
@@ -19,6 +19,9 @@ class Transport:
     Frames may arrive before the task that connected goes on: `on_frame` gets them when set. With `as_bytes` whoever
     writes encodes what it sends (over a socket there is no other way), else commands travel as they are.
     """
+
+    is_outside: ClassVar[bool] = False
+    """Whether the other side is no process of the world."""
 
     __slots__ = ("_early", "_on_frame", "as_bytes", "connection_id", "local", "on_close", "open", "remote")
 

@@ -16,7 +16,7 @@ from .tree import ROOT, pins, read
 PROJECT = tomllib.loads(read("pyproject.toml"))["project"]
 SETS = ("build", "java", "slides", "labs", "spark", "storage", "dev", "site")
 HOLDS = {
-    "labs": "labs", "widgets": "labs", "trace": "labs", "codecs": "labs", "spark": "spark",
+    "labs": "labs", "widgets": "labs", "trace": "labs", "codecs": "labs", "spark": "spark", "serve": "spark",
     "storage": "storage", "dev": "dev",
 }  # fmt: skip
 """The requirement file that holds each extra."""

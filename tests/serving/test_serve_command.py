@@ -57,7 +57,7 @@ def start(servers: list[Server], *arguments: str) -> Server:
 def test_it_says_where_it_is_in_a_line_and_a_file(servers: list[Server], connect: Connects, tmp_path: Path) -> None:
     server = start(servers, "--brokers", "2", "--ready-file", str(tmp_path / "ready"))
     assert json.loads((tmp_path / "ready").read_text()) == server.told
-    assert server.told.keys() == {"name_server", "processes", "pid", "ready_ms"}
+    assert server.told.keys() == {"name_server", "endpoints", "processes", "pid", "ready_ms"}
     assert connect(server.told["name_server"]).route("TBW102").count(b"brokerName") == 4
     assert connect(server.told["processes"]["broker-b"]).send(b"1").code == 0
     assert server.end() == 0

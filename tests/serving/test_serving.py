@@ -69,6 +69,12 @@ def test_the_worlds_clocks_show_this_machines_time(lab: Lab, serving: Serving) -
         assert abs(node.now_ms() - time.time() * 1_000) < 5_000
 
 
+def test_the_route_is_there_all_the_time(connect: Connects, serving: Serving) -> None:
+    for _ in range(8):
+        assert connect(serving.name_server).route("T")
+        serving.fast_forward("5s")
+
+
 def test_a_session_is_played_again_to_the_same_hash(connect: Connects, tmp_path: Path) -> None:
     from mqlab.scenarios import get
 

@@ -1,0 +1,294 @@
+"""The edge for 5.x clients: gRPC's own server, and the calls that come through it.
+
+grpcio speaks HTTP/2 with the clients. Each part of a call becomes what a 5.x client of the world writes at once
+(`mqlab.rpc.frame`), over one connection for each program outside; what the proxy answers is taken apart again. So the
+proxy sees connections with streams, as always.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import LearnerError, MissingExtraError
+from mqlab.protocol.v2.service import HEARTBEAT, RPCS
+from mqlab.rpc.frame import answer_parts, request_bytes, reset_bytes
+from mqlab.rpc.status import StatusCode
+from mqlab.serving.line import MOST_UNSENT_BYTES
+from mqlab.sim.outside import as_text
+
+if TYPE_CHECKING:
+    from mqlab.serving.edge import Edge
+
+IDLE_SECONDS = 600
+"""So long after its last call a program counts as connected."""
+
+MOST_HEARTBEATS = 32
+
+CANCELLED_SECONDS = 0.05
+"""The end of what a client says comes a moment before the news that it has cancelled the call."""
+
+Status = tuple[StatusCode, str]
+CUT_OFF: Status = (StatusCode.UNAVAILABLE, "the connection was closed by the proxy")
+
+
+class Call:
+    """One call: what the world has answered and the client has not taken yet."""
+
+    def __init__(self, peer: Peer, path: str, stream_id: int) -> None:
+        self.path = path
+        self.stream_id = stream_id
+        self.ended = False
+        self._peer = peer
+        self._answers: asyncio.Queue[bytes | Status] = asyncio.Queue()
+        self._waiting_bytes = 0
+
+    def answered(self, part: bytes | Status) -> None:
+        """Something for the client; a client that does not take its answers is cut off."""
+        if isinstance(part, bytes):
+            self._waiting_bytes += len(part)
+            if self._waiting_bytes > MOST_UNSENT_BYTES:
+                self._peer.reset(self)
+                part = CUT_OFF
+        self._answers.put_nowait(part)
+
+    async def next(self) -> bytes | Status:
+        """The next thing for the client: a message, or how the call has ended."""
+        part = await self._answers.get()
+        if isinstance(part, bytes):
+            self._waiting_bytes -= len(part)
+        return part
+
+    async def read(self, requests: AsyncIterator[bytes], context: Any) -> None:
+        """Bring what the client says to the world, the opening together with the first message."""
+        metadata = _metadata(context)
+        opening: dict[str, str] | None = metadata
+        if self.path not in RPCS:
+            # What it says has no form that anybody knows.
+            self._peer.bring(request_bytes(self.stream_id, self.path, metadata, None, ends=True))
+            return
+        one = not RPCS[self.path].client_streams
+        async for message in requests:
+            await self._peer.may_read.wait()
+            self._peer.bring(request_bytes(self.stream_id, self.path, opening, message, ends=one))
+            opening = None
+            if self.path == HEARTBEAT.path:
+                self._peer.heartbeat(metadata, message)
+            if one:
+                return
+        await asyncio.sleep(CANCELLED_SECONDS)
+        if not context.cancelled():
+            self._peer.bring(request_bytes(self.stream_id, self.path, opening, None, ends=True))
+
+
+class Peer:
+    """One program outside: a connection of the world, and its calls."""
+
+    def __init__(self, edge: Edge, address: str, name: str) -> None:
+        self.number = 0
+        self.name = name
+        self.may_read = asyncio.Event()
+        self.calls: dict[int, Call] = {}
+        self._edge = edge
+        self._address = address
+        self._last_stream = -1
+        self._heartbeats: dict[bytes, dict[str, str]] = {}
+        self._idle: asyncio.TimerHandle | None = None
+        self.open = False
+
+    def come_in(self) -> bool:
+        """Connect to the world; False when there are too many already."""
+        if not self._edge.admit(self):
+            return False
+        self.open = True
+        self.hold(self._edge.held)
+        came_to = "127.0.0.1"
+        self._edge.bring(
+            "come_in", {"number": self.number, "address": self._address, "remote": self.name, "came_to": came_to}
+        )
+        return True
+
+    def begin(self, path: str) -> Call:
+        """Open a call."""
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+        self._last_stream += 2
+        call = self.calls[self._last_stream] = Call(self, path, self._last_stream)
+        return call
+
+    def finish(self, call: Call) -> None:
+        """A call is over for its client; the world is told, if it does not know."""
+        if not call.ended:
+            self.reset(call)
+        self.calls.pop(call.stream_id, None)
+        if not self.calls and self.open:
+            self._idle = asyncio.get_running_loop().call_later(IDLE_SECONDS, self.hang_up)
+
+    def reset(self, call: Call) -> None:
+        """The client does not want the answer any more."""
+        call.ended = True
+        if self.open:
+            self.bring(reset_bytes(call.stream_id))
+
+    def bring(self, data: bytes) -> None:
+        """Something for the world."""
+        self._edge.bring("bring", {"number": self.number, "data": as_text(data)})
+        self._edge.took(self, data)
+
+    def hang_up(self) -> None:
+        """The program has gone."""
+        if self.open:
+            self.open = False
+            if self._edge.leave(self):
+                self._edge.bring("hang_up", {"number": self.number, "broken": False})
+
+    # -- as a line ----------------------------------------------------------------------------------------------------
+
+    def write(self, data: bytes) -> None:
+        """Give the parts of an answer to their calls."""
+        for stream_id, part in answer_parts(data):
+            call = self.calls.get(stream_id)
+            if call is not None and not call.ended:
+                call.ended = not isinstance(part, bytes)
+                call.answered(part)
+
+    def end(self, broken: bool) -> None:
+        """The world has closed the connection: its calls end."""
+        self.open = False
+        for call in list(self.calls.values()):
+            if not call.ended:
+                call.ended = True
+                call.answered(CUT_OFF)
+
+    def hold(self, held: bool) -> None:
+        """Read nothing while the world is behind; or read again."""
+        if held:
+            self.may_read.clear()
+        else:
+            self.may_read.set()
+
+    def watch(self, data: bytes, now_us: int) -> None:
+        """Nothing to look for in frames: heartbeats are known as calls."""
+
+    def heartbeat(self, metadata: dict[str, str], message: bytes) -> None:
+        """The client has said that it is alive."""
+        self._heartbeats.pop(message, None)
+        self._heartbeats[message] = metadata
+        while len(self._heartbeats) > MOST_HEARTBEATS:
+            del self._heartbeats[next(iter(self._heartbeats))]
+
+    def said_again(self, now_us: int) -> list[bytes]:
+        """The heartbeats that the client would send again by now; their answers go to nobody."""
+        said = []
+        for message, metadata in self._heartbeats.items() if self.calls else ():
+            self._last_stream += 2
+            said.append(request_bytes(self._last_stream, HEARTBEAT.path, metadata, message, ends=True))
+        return said
+
+
+class RpcEdge:
+    """gRPC's servers of the proxies of a world."""
+
+    def __init__(self, edge: Edge) -> None:
+        try:
+            import grpc
+            import grpc.aio
+        except ImportError:
+            raise MissingExtraError("grpcio", "serve") from None
+        self._grpc = grpc
+        self._edge = edge
+        self._servers: list[Any] = []
+        self._peers: dict[tuple[str, str], Peer] = {}
+        self._codes = {code.value[0]: code for code in grpc.StatusCode}
+
+    async def open(self, address: str, host: str, port: int) -> int:
+        """Serve the proxy at an address of the world; the port at which it is. LearnerError where that is taken."""
+        grpc = self._grpc
+        server = grpc.aio.server(
+            options=[
+                ("grpc.so_reuseport", 0),
+                ("grpc.max_receive_message_length", 16 << 20),
+                ("grpc.max_send_message_length", -1),
+            ]
+        )
+        server.add_generic_rpc_handlers((self._handler(address),))
+        try:
+            taken = server.add_insecure_port(f"{host}:{port}")
+        except RuntimeError:
+            raise LearnerError(
+                f"a proxy cannot be served at {host}:{port}",
+                "another program may have the port: choose another one, or 0 for any free one",
+            ) from None
+        await server.start()
+        self._servers.append(server)
+        return int(taken)
+
+    async def close(self) -> None:
+        """End all calls, and close the ports."""
+        for server in self._servers:
+            await server.stop(0)
+
+    def _handler(self, address: str) -> Any:
+        grpc = self._grpc
+
+        class Handler(grpc.GenericRpcHandler):  # type: ignore[misc,name-defined]
+            """Takes every call there is."""
+
+            def service(self, details: Any) -> Any:
+                return grpc.stream_stream_rpc_method_handler(partial(self_._serve, address, details.method))
+
+        self_ = self
+        return Handler()
+
+    def _peer(self, address: str, context: Any) -> Peer | None:
+        name = context.peer().partition(":")[2].replace("%5B", "[").replace("%5D", "]")
+        peer = self._peers.get((address, name))
+        if peer is None or not peer.open:
+            peer = Peer(self._edge, address, name)
+            if not peer.come_in():
+                return None
+            self._peers = {key: known for key, known in self._peers.items() if known.open}
+            self._peers[address, name] = peer
+        return peer
+
+    async def _serve(
+        self, address: str, path: str, requests: AsyncIterator[bytes], context: Any
+    ) -> AsyncIterator[bytes]:
+        peer = self._peer(address, context)
+        if peer is None:
+            await context.abort(self._grpc.StatusCode.RESOURCE_EXHAUSTED, "too many connections")
+            return
+        call = peer.begin(path)
+        reading = asyncio.ensure_future(call.read(requests, context))
+        try:
+            while True:
+                part = await call.next()
+                if isinstance(part, bytes):
+                    yield part
+                    continue
+                code, description = part
+                if code != StatusCode.OK:
+                    await context.abort(self._codes[int(code)], description)
+                return
+        finally:
+            reading.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await reading
+            peer.finish(call)
+
+
+def _metadata(context: Any) -> dict[str, str]:
+    """What opens a call, as text; its deadline as a `grpc-timeout` in ms."""
+    metadata = {
+        key: " ".join(str(value).split("\n"))
+        for key, value in context.invocation_metadata() or ()
+        if isinstance(value, str)
+    }
+    remaining_s = context.time_remaining()
+    if remaining_s is not None and remaining_s < 99_999:
+        metadata["grpc-timeout"] = f"{max(0, round(remaining_s * 1_000))}m"
+    return metadata

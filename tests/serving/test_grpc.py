@@ -1,0 +1,226 @@
+"""Clients of 5.x from outside: calls over gRPC's own HTTP/2, to a proxy of a served world."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from mqlab.errors import LearnerError
+from mqlab.lab import Lab
+from mqlab.protocol.v2 import definition as d
+from mqlab.protocol.v2 import service as v2
+from mqlab.protocol.v2.protobuf import Duration, decode, encode
+from mqlab.replay import read_report, replay
+from mqlab.scenarios import get
+from mqlab.serving import Serving
+
+PARAMETERS = {"proxies": 1, "topics": "T"}
+METADATA = (("x-mq-client-id", "client-1"), ("x-mq-language", "PYTHON"), ("x-mq-client-version", "5.0.0"))
+GROUP = d.Resource(name="G")
+
+
+class Client:
+    """A channel to a proxy, and the calls of a 5.x client as it writes them."""
+
+    def __init__(self, endpoints: str, client_id: str = "client-1") -> None:
+        self.endpoints = endpoints
+        self.channel = grpc.insecure_channel(endpoints, options=[("grpc.use_local_subchannel_pool", 1)])
+        self.metadata = (("x-mq-client-id", client_id), *METADATA[1:])
+
+    def call(self, rpc: v2.Rpc, request: Any, timeout: float = 20) -> Any:
+        """A call with one answer, or a list of answers."""
+        kind = "unary_stream" if rpc.server_streams else "unary_unary"
+        made = getattr(self.channel, kind)(
+            rpc.path, request_serializer=encode, response_deserializer=lambda data: decode(rpc.response, data)
+        )
+        answer = made(request, timeout=timeout, metadata=self.metadata)
+        return list(answer) if rpc.server_streams else answer
+
+    def endpoints_said(self) -> d.Endpoints:
+        host, _, port = self.endpoints.rpartition(":")
+        return d.Endpoints(d.AddressScheme.IPV4, (d.Address(host, int(port)),))
+
+    def route(self) -> v2.QueryRouteResponse:
+        request = v2.QueryRouteRequest(d.Resource(name="T"), self.endpoints_said())
+        answer: v2.QueryRouteResponse = self.call(v2.QUERY_ROUTE, request)
+        return answer
+
+    def send(self, body: bytes) -> v2.SendMessageResponse:
+        system = d.SystemProperties(message_id=f"id-{body.decode()}", message_type=d.MessageType.NORMAL)
+        message = d.Message(d.Resource(name="T"), system_properties=system, body=body)
+        answer: v2.SendMessageResponse = self.call(v2.SEND_MESSAGE, v2.SendMessageRequest((message,)))
+        return answer
+
+    def receive(self, *, wait_s: int = 1, timeout: float = 20) -> list[d.Message]:
+        request = v2.ReceiveMessageRequest(
+            GROUP,
+            d.MessageQueue(d.Resource(name="T"), -1, broker=d.Broker("broker-a")),
+            d.FilterExpression(d.FilterType.TAG, "*"),
+            8,
+            Duration(30_000),
+            long_polling_timeout=Duration(wait_s * 1_000),
+        )
+        answers = self.call(v2.RECEIVE_MESSAGE, request, timeout)
+        return [answer.message for answer in answers if answer.message is not None]
+
+    def heartbeat(self) -> v2.HeartbeatResponse:
+        answer: v2.HeartbeatResponse = self.call(
+            v2.HEARTBEAT, v2.HeartbeatRequest(GROUP, d.ClientType.SIMPLE_CONSUMER)
+        )
+        return answer
+
+    def telemetry(self, said: list[v2.TelemetryCommand]) -> Any:
+        """The standing stream, in which the client has said these things."""
+        made = self.channel.stream_stream(
+            v2.TELEMETRY.path,
+            request_serializer=encode,
+            response_deserializer=lambda data: decode(v2.TELEMETRY.response, data),
+        )
+        return made(_then_waits(said), timeout=60, metadata=self.metadata)
+
+    def settings(self) -> v2.TelemetryCommand:
+        subscription = d.Subscription(GROUP, (d.SubscriptionEntry(d.Resource(name="T")),))
+        return v2.TelemetryCommand(
+            settings=d.Settings(client_type=d.ClientType.SIMPLE_CONSUMER, subscription=subscription)
+        )
+
+
+def _then_waits(said: list[v2.TelemetryCommand]) -> Iterator[v2.TelemetryCommand]:
+    import threading
+
+    yield from said
+    threading.Event().wait(60)
+
+
+@pytest.fixture
+def lab() -> Lab:
+    return get("served").build(7, parameters=PARAMETERS)
+
+
+@pytest.fixture
+def serving(lab: Lab) -> Iterator[Serving]:
+    with lab.serve() as serving:
+        yield serving
+
+
+@pytest.fixture
+def client(serving: Serving) -> Iterator[Client]:
+    client = Client(serving.endpoints)
+    yield client
+    client.channel.close()
+
+
+def kinds(lab: Lab) -> set[str]:
+    return {record.kind for record in lab.history.records()}
+
+
+def test_a_route_names_the_endpoints_that_the_client_has_used(client: Client) -> None:
+    queues = client.route().message_queues
+    assert len(queues) == 4
+    assert {queue.broker.endpoints for queue in queues} == {client.endpoints_said()}
+
+
+def test_a_message_is_sent_received_and_acknowledged(client: Client, lab: Lab) -> None:
+    client.telemetry([client.settings()]).next()
+    assert client.send(b"1").status.code == d.Code.OK
+    (message,) = client.receive()
+    assert message.body == b"1"
+    entry = v2.AckMessageEntry(message.system_properties.message_id, message.system_properties.receipt_handle or "")
+    acked = client.call(v2.ACK_MESSAGE, v2.AckMessageRequest(GROUP, d.Resource(name="T"), (entry,)))
+    assert acked.status.code == d.Code.OK
+    assert "AckReceived" in kinds(lab)
+
+
+def test_a_client_that_waits_is_woken_by_what_is_sent(client: Client, serving: Serving) -> None:
+    client.telemetry([client.settings()]).next()
+    client.send(b"0")
+    client.receive()
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as other:
+        waiting = other.submit(client.receive, wait_s=15)
+        sender = Client(serving.endpoints, "client-2")
+        sender.send(b"woken")
+        assert [message.body for message in waiting.result(14)] == [b"woken"]
+        sender.channel.close()
+
+
+def test_a_call_that_nobody_serves_is_unimplemented(client: Client) -> None:
+    with pytest.raises(grpc.RpcError) as error:
+        client.channel.unary_unary("/apache.rocketmq.v2.MessagingService/Nothing")(b"", timeout=20)
+    assert error.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    with pytest.raises(grpc.RpcError) as error:
+        client.channel.unary_unary("/other.Service/Nothing")(b"", timeout=20)
+    assert error.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_bytes_that_are_no_message_end_the_calls_of_that_program_and_of_no_other(
+    client: Client, serving: Serving, lab: Lab
+) -> None:
+    bad = Client(serving.endpoints, "client-2")
+    with pytest.raises(grpc.RpcError) as error:
+        bad.channel.unary_unary(v2.SEND_MESSAGE.path)(b"\xff" * 20, timeout=20, metadata=METADATA)
+    assert error.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert "FrameRefused" in kinds(lab)
+    assert client.send(b"1").status.code == d.Code.OK
+    assert bad.route().status.code == d.Code.OK, "the next call comes in anew"
+    bad.channel.close()
+
+
+def test_a_client_that_gives_up_cancels_its_call(client: Client, lab: Lab, serving: Serving) -> None:
+    stream = client.telemetry([client.settings()])
+    stream.next()
+    stream.cancel()
+    for _ in range(1_000):
+        client.route()
+        if "RpcCancelled" in kinds(lab):
+            return
+    raise AssertionError("the world was not told")
+
+
+def test_a_proxy_that_crashes_cuts_its_calls_off_and_takes_new_ones_later(
+    client: Client, lab: Lab, serving: Serving
+) -> None:
+    stream = client.telemetry([client.settings()])
+    stream.next()
+    lab.crash("proxy-1")
+    with pytest.raises(grpc.RpcError) as error:
+        stream.next()
+    assert error.value.code() is grpc.StatusCode.UNAVAILABLE
+    with pytest.raises(grpc.RpcError) as error:
+        client.route()
+    assert error.value.code() is grpc.StatusCode.UNAVAILABLE
+    lab.restart("proxy-1")
+    serving.fast_forward("5s")
+    assert client.route().status.code == d.Code.OK
+
+
+def test_a_session_is_played_again_to_the_same_hash(tmp_path: Path) -> None:
+    lab = get("served").build(3, parameters=PARAMETERS)
+    with lab.serve() as serving:
+        client = Client(serving.endpoints)
+        client.telemetry([client.settings()]).next()
+        client.heartbeat()
+        for number in range(10):
+            client.send(b"%d" % number)
+        assert client.receive()
+        serving.fast_forward("10m")
+        client.channel.close()
+    serving.report(tmp_path / "session.mqlab")
+    result = replay(read_report(str(tmp_path / "session.mqlab")))
+    assert result.agrees, result
+
+
+def test_a_port_that_is_taken_is_told(lab: Lab) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(LearnerError, match=f"cannot be served at 127.0.0.1:{port}"):
+            lab.serve(ports={"proxy-1": port})
+    assert not lab.world.outside.served
+    with lab.serve() as serving:
+        assert serving.endpoints.startswith("127.0.0.1:")
