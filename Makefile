@@ -41,6 +41,7 @@ NBGRADER_VENV ?= .venv-nbgrader
 
 # The S3 server of the tests brings forty packages that nobody else needs.
 S3_VENV ?= .venv-s3
+CLIENTS_VENV ?= .venv-clients
 
 # Strict: a cell's output must be the one in the notebook. NBVAL=--nbval-lax only runs the cells.
 NBVAL ?= --nbval
@@ -119,8 +120,9 @@ storage-test: all-sets $(STAMPS)/storage $(CACHE)/jars/.stamp ## traces and tabl
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/storage
 
 .PHONY: clients-test
-clients-test: all-sets $(CACHE)/clients/.stamp ## RocketMQ's own Java clients with a served world; asks Maven for them, and needs a JDK
-	MQLAB_CLIENTS=$(CACHE)/clients $(PY) -m pytest $(PYTEST_FLAGS) tests/clients
+clients-test: all-sets $(CACHE)/clients/.stamp ## RocketMQ's own clients (Java, Python) with a served world; asks Maven for the former, and needs a JDK
+	@$(MAKE) VENV=$(CLIENTS_VENV) $(CLIENTS_VENV)/.stamps/clients
+	MQLAB_CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python MQLAB_CLIENTS=$(CACHE)/clients $(PY) -m pytest $(PYTEST_FLAGS) tests/clients
 
 .PHONY: grading-test
 grading-test: all-sets bubblewrap ## marking: a class, exams, likeness, and hostile notebooks
@@ -249,7 +251,7 @@ lock: $(STAMPS)/build ## pin the requirements again (UPGRADE=--upgrade: to the n
 
 .PHONY: clean
 clean: ## back to a fresh clone: removes the environment, caches and out/
-	rm -rf $(VENV) $(NBGRADER_VENV) $(S3_VENV) .cache out dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(NBGRADER_VENV) $(S3_VENV) $(CLIENTS_VENV) .cache out dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.git -prune -o -name __pycache__ -prune -exec rm -rf {} +
 
 # --- the environment: one stamp for each set of packages -------------------------------------------------------------
@@ -299,6 +301,10 @@ $(STAMPS)/storage: requirements/storage.txt $(STAMPS)/build
 $(CACHE)/jars/.stamp: tests/storage/pom.xml
 	@command -v mvn >/dev/null || { echo 'make storage-test needs mvn (Maven), to fetch the jars of Hadoop' >&2; exit 1; }
 	mvn --quiet --batch-mode --file tests/storage/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CACHE)/jars
+	@touch $@
+
+$(STAMPS)/clients: requirements/clients.txt $(STAMPS)/build
+	$(INSTALL) requirements/clients.txt
 	@touch $@
 
 # RocketMQ's Java client in two versions.

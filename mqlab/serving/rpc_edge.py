@@ -42,6 +42,8 @@ class Call:
         self.path = path
         self.stream_id = stream_id
         self.ended = False
+        self.said_last: bytes | None = None
+        """In a standing stream what the client has said last: its settings."""
         self._peer = peer
         self._answers: asyncio.Queue[bytes | Status] = asyncio.Queue()
         self._waiting_bytes = 0
@@ -79,6 +81,7 @@ class Call:
                 self._peer.heartbeat(metadata, message)
             if one:
                 return
+            self.said_last = message
         await asyncio.sleep(CANCELLED_SECONDS)
         if not context.cancelled():
             self._peer.bring(request_bytes(self.stream_id, self.path, opening, None, ends=True))
@@ -182,8 +185,12 @@ class Peer:
             del self._heartbeats[next(iter(self._heartbeats))]
 
     def said_again(self, now_us: int) -> list[bytes]:
-        """The heartbeats that the client would send again by now; their answers go to nobody."""
-        said = []
+        """The settings and heartbeats that the client would send again by now; answers to the latter go to nobody."""
+        said = [
+            request_bytes(call.stream_id, call.path, None, call.said_last, ends=False)
+            for call in self.calls.values()
+            if call.said_last is not None and not call.ended
+        ]
         for message, metadata in self._heartbeats.items() if self.calls else ():
             self._last_stream += 2
             said.append(request_bytes(self._last_stream, HEARTBEAT.path, metadata, message, ends=True))

@@ -1,4 +1,4 @@
-"""RocketMQ's own Java clients, which `make clients-test` fetches: a version each, and a program that uses it."""
+"""RocketMQ's own clients, which `make clients-test` fetches, and programs that use them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ import pytest
 
 JARS = Path(os.environ.get("MQLAB_CLIENTS", ".cache/clients"))
 VERSIONS = ("4.9.8", "5.3.3")
+PYTHON = os.environ.get("MQLAB_CLIENTS_PYTHON", ".venv-clients/bin/python")
 SOURCE = Path(__file__).with_name("Uses.java")
 WAIT_S = 60
 
 
 class Use:
-    """One use of a client, in a Java process of its own; its lines come in a queue."""
+    """One use of a client, in a process of its own; its lines come in a queue."""
 
-    def __init__(self, classpath: str, use: str, name_server: str) -> None:
+    def __init__(self, *command: str) -> None:
         self.process = subprocess.Popen(
-            ["java", "-Xmx200m", "-cp", classpath, "Uses", use, name_server],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -75,7 +76,21 @@ def start(classpath: str) -> Iterator[Starts]:
     started: list[Use] = []
 
     def begin(use: str, name_server: str) -> Use:
-        started.append(Use(classpath, use, name_server))
+        started.append(Use("java", "-Xmx200m", "-cp", classpath, "Uses", use, name_server))
+        return started[-1]
+
+    yield begin
+    for use in started:
+        use.end()
+
+
+@pytest.fixture
+def start_python() -> Iterator[Starts]:
+    """The same with the Python client, in the environment that has it."""
+    started: list[Use] = []
+
+    def begin(use: str, endpoints: str) -> Use:
+        started.append(Use(PYTHON, str(Path(__file__).with_name("uses.py")), use, endpoints))
         return started[-1]
 
     yield begin
