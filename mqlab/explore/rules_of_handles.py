@@ -10,7 +10,6 @@ from mqlab.explore.rule import Case
 from mqlab.explore.rules_of_pop import ANSWERED_US, PopRule
 from mqlab.lab.processes import ProxyProcess
 from mqlab.protocol.codes import RequestCode
-from mqlab.proxy.receive_message_activity import NACK_TASK
 from mqlab.trace.record import Record
 
 SETTLED_US = 10_000_000
@@ -29,6 +28,9 @@ NOT_WRITTEN_TEXT = (
 
 Request = tuple[str, int]
 """(process that asks, opaque)"""
+
+NACK_TASK = "nack of what could not be written"
+"""The task in which a proxy gives back what it could not write to its client."""
 
 
 class _Given(NamedTuple):

@@ -39,7 +39,6 @@ ILLEGAL_POLLING_TIME_INTRODUCED_CLIENT_VERSION = "5.0.3"
 """Clients that say an older version, or none, get BAD_REQUEST for it; as in RocketMQ versions are compared as texts."""
 
 NACK_INVISIBLE_MS = 1_000
-NACK_TASK = "nack of what could not be written"
 """How long what could not be written to its client stays invisible."""
 
 
@@ -168,7 +167,7 @@ class ReceiveMessageActivity:
         except RpcError:
             # The client has gone while its messages were fetched: others shall have them soon.
             for message in messages[written:]:
-                self._node.spawn(self._nack(message, request), NACK_TASK)
+                self._node.spawn(self._nack(message, request), "nack of what could not be written")
 
     async def _nack(self, message: MessageExt, request: ReceiveMessageRequest) -> None:
         handle = parse_handle(message.properties["POP_CK"])
