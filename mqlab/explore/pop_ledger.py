@@ -121,6 +121,8 @@ class PopLedger:
         """(broker, group) -> whether it was popped for in order, and whether without."""
         self.deleted_groups: dict[tuple[str, str], int] = {}
         """(broker, group) of the groups that were deleted -> when that was last."""
+        self._written_us: dict[tuple[Queue, int, int], int] = {}
+        """(queue, offset, pop time) -> when the key-value engine noted what it hands out once the disk has that."""
         self._began_us: dict[Queue, int] = {}
         """When a group that had no offset last began to pop a queue."""
         self.reset_us: dict[Queue, int] = {}
@@ -163,7 +165,8 @@ class PopLedger:
 
     def is_before_a_reset(self, handed: Handed) -> bool:
         """Was this handed out before the group was last reset in this queue?"""
-        return handed.popped_us < self.reset_us.get(handed.point.queue, 0)
+        named = (handed.point.queue, handed.queue_offset, handed.pop_time)
+        return self._written_us.get(named, handed.popped_us) < self.reset_us.get(handed.point.queue, 0)
 
     def is_dealt_with(self, handed: Handed) -> bool:
         """Has a reviver put this message back, or found that it does not have to?"""
@@ -210,7 +213,9 @@ class PopLedger:
 
     def _record_written(self, row: Row) -> None:
         group, topic, queue_id, queue_offset, pop_time, *_ = row[FIRST_FIELD:]
-        self.named.setdefault((Queue(row[NODE], group, topic, queue_id), pop_time), {})[queue_offset] = None
+        queue = Queue(row[NODE], group, topic, queue_id)
+        self.named.setdefault((queue, pop_time), {})[queue_offset] = None
+        self._written_us[queue, queue_offset, pop_time] = row[TS_US]
 
     def _record_deleted(self, row: Row) -> None:
         group, topic, queue_id, queue_offset, pop_time, reason = row[FIRST_FIELD:]

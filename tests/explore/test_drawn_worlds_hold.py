@@ -259,6 +259,11 @@ def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -
             "refuse_one_in=20 slow_ms=100000; at 79324ms: restart-slave slave-b1 down_ms=500; "
             "at 79374ms: restart-broker broker-b down_ms=500", "", "", id="a handle whose new time comes too late",
         ),
+        pytest.param(
+            2175, "broker broker-a enable_property_filter=true pop_consumer_kv_service_enable=true; topic Orders; "
+            "producer shop-1 messages=100; pop poppers-1 wants=late members=2; at 10918ms: reset poppers-1",
+            "at 4452ms: hang_disk broker-a for 10307ms", "", id="a reset while a pop waits for the disk",
+        ),
     ],
 )  # fmt: skip
 def test_what_drawn_worlds_have_shown_breaks_no_rule(seed: int, world: str, faults: str, exception: str) -> None:
