@@ -8,7 +8,13 @@ from mqlab.explore.places import QueueKey
 from mqlab.explore.pop_ledger import Handed, Queue
 from mqlab.explore.readers import clients_in
 from mqlab.explore.rule import Case, Rule
-from mqlab.explore.rules_of_pop import ORDER_FORGOTTEN, ORDER_FORGOTTEN_TEXT, PopRule
+from mqlab.explore.rules_of_pop import (
+    IN_ORDER_NO_MORE,
+    IN_ORDER_NO_MORE_TEXT,
+    ORDER_FORGOTTEN,
+    ORDER_FORGOTTEN_TEXT,
+    PopRule,
+)
 from mqlab.protocol.pop_check_point import POP_ORDER_REVIVE_QUEUE
 from mqlab.trace.record import Record
 
@@ -216,7 +222,7 @@ class DeliveriesAreCounted(PopRule):
             self.found(record.row, f"the message at {where} says that it was handed out {times}")
 
 
-class FailedWaitsInFront(Rule):
+class FailedWaitsInFront(PopRule):
     """In order no listener of a 5.x client gets a message while the one in front of it waits for its next attempt.
 
     Message groups of one queue that go side by side are not judged (enableFifoConsumeAccelerator).
@@ -226,6 +232,7 @@ class FailedWaitsInFront(Rule):
         "FifoAttemptPutOff": "_put_off", "ConsumeStarted": "_called", "NodeCrashed": "_process_ended"
     }  # fmt: skip
     kinds = tuple(LOOKS)
+    EXCEPTIONS: ClassVar[dict[str, str]] = {IN_ORDER_NO_MORE: IN_ORDER_NO_MORE_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -244,10 +251,21 @@ class FailedWaitsInFront(Rule):
         if waits is None:
             return
         self.judged += 1
-        if record.queue_offset > waits.queue_offset:
+        if record.queue_offset <= waits.queue_offset:
+            return
+        if self._came_without_order(record) or self._came_without_order(waits):
+            self.excuse(IN_ORDER_NO_MORE)
+        else:
             place = f"{record.broker_name} {record.topic} queue {record.queue_id}"
             reason = f"gives its listener offset {record.queue_offset} of {place} while {waits.queue_offset} waits"
             self.found(record.row, f"{record.node} {reason}")
+
+    def _came_without_order(self, record: Record) -> bool:
+        """Did a proxy pop this message as for any other group?"""
+        broker = self.case.ledger.names.broker_of(record.broker_name)
+        queue = Queue(broker, record.group, record.topic, record.queue_id)
+        handed = self.case.pops.handed.get((queue, record.queue_offset), [])
+        return any(not each.in_order for each in handed) and self.is_popped_otherwise(broker, record.group)
 
     def _goes_side_by_side(self, record: Record) -> bool:
         clients = clients_in(self.case.lab, record.node)

@@ -87,8 +87,9 @@ IN_ORDER_NO_MORE_TEXT = (
     "What is popped in order has no check point: the order of a queue is noted beside it, and who pops without order "
     "does not mind that. A group that was set up to be given its messages in order, and is deleted, is made again as "
     "any other by the next sign of life of a member. Proxies pop for it in order until they ask again what it is, and "
-    "then without: what somebody still has is handed out once more. So they do while they cannot ask, since the broker "
-    "is away; what comes again then, through the retry topic, nobody asks for who pops in order again."
+    "then without: what somebody still has is handed out once more, and what lies behind a message that is to be tried "
+    "again. So they do while they cannot ask, since the broker is away; what comes again then, through the retry "
+    "topic, nobody asks for who pops in order again."
 )
 REVIVER_AHEAD = "a reviver that is ahead of its queue"
 REVIVER_AHEAD_TEXT = (

@@ -264,6 +264,12 @@ def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -
             "producer shop-1 messages=100; pop poppers-1 wants=late members=2; at 10918ms: reset poppers-1",
             "at 4452ms: hang_disk broker-a for 10307ms", "", id="a reset while a pop waits for the disk",
         ),
+        pytest.param(
+            2380, "broker broker-a enable_property_filter=true; topic Orders; group listeners-1 "
+            "consume_message_orderly=true; producer shop-1 messages=200; proxy proxy-1; push5 listeners-1 "
+            "refuse_one_in=20 max_cache_message_count=8; at 8925ms: delete-group listeners-1 clean_offset=false", "",
+            IN_ORDER_NO_MORE, id="behind what is to be tried again, in order no more",
+        ),
     ],
 )  # fmt: skip
 def test_what_drawn_worlds_have_shown_breaks_no_rule(seed: int, world: str, faults: str, exception: str) -> None:
