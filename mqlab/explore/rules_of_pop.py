@@ -6,7 +6,7 @@ How it comes again is judged in `mqlab.explore.rules_of_reviving`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from mqlab.explore.places import Kept, Place
 from mqlab.explore.pop_ledger import MEMORY, Handed, Point, Queue
@@ -18,6 +18,7 @@ from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
+from mqlab.lab.processes import BrokerProcess, NameServerProcess
 from mqlab.protocol.pop_check_point import (
     CK_TAG,
     REVIVE_GROUP,
@@ -26,9 +27,6 @@ from mqlab.protocol.pop_check_point import (
 )
 from mqlab.protocol.topics import is_retry_topic
 from mqlab.trace.record import TS_US, Record
-
-if TYPE_CHECKING:
-    from mqlab.lab.processes import BrokerProcess
 
 FORGOTTEN = "progress that a broker forgets"
 FORGOTTEN_TEXT = (
@@ -88,8 +86,8 @@ IN_ORDER_NO_MORE_TEXT = (
     "does not mind that. A group that was set up to be given its messages in order, and is deleted, is made again as "
     "any other by the next sign of life of a member. Proxies pop for it in order until they ask again what it is, and "
     "then without: what somebody still has is handed out once more, and what lies behind a message that is to be tried "
-    "again. So they do while they cannot ask, since the broker is away; what comes again then, through the retry "
-    "topic, nobody asks for who pops in order again."
+    "again. So they do while they cannot ask, since the broker is away, or no name server that they ask knows it; what "
+    "comes again then, through the retry topic, nobody asks for who pops in order again."
 )
 REVIVER_AHEAD = "a reviver that is ahead of its queue"
 REVIVER_AHEAD_TEXT = (
@@ -125,9 +123,12 @@ class PopRule(Rule):
         return self.case.ledger.processes.started_us.get(broker, -1) > us
 
     def is_popped_otherwise(self, broker: str, group: str) -> bool:
-        """Was a group popped in order and without, since it was deleted, or a broker was away for a while?"""
-        pops, ledger = self.case.pops, self.case.ledger
-        was_away = any(ledger.names.broker(process) is not None for process in ledger.processes.started_again)
+        """Was a group popped in order and without, since it was deleted, or a proxy could not ask what it is: a broker
+        was away for a while, or a name server, which knows no brokers until they report to it again?
+        """
+        pops, servers = self.case.pops, (BrokerProcess, NameServerProcess)
+        processes = self.case.lab.processes
+        was_away = any(isinstance(processes.get(name), servers) for name in self.case.ledger.processes.started_again)
         may_be = was_away or (broker, group) in pops.deleted_groups
         return may_be and len(pops.orders.get((broker, group), ())) > 1
 

@@ -270,6 +270,12 @@ def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -
             "refuse_one_in=20 max_cache_message_count=8; at 8925ms: delete-group listeners-1 clean_offset=false", "",
             IN_ORDER_NO_MORE, id="behind what is to be tried again, in order no more",
         ),
+        pytest.param(
+            2267, "broker broker-a enable_property_filter=true; broker broker-b enable_property_filter=true; topic "
+            "Orders queues=2; group auditors-1 consume_message_orderly=true; producer shop-1; proxy proxy-1; simple5 "
+            "auditors-1 members=2 refuse_one_in=5; at 15816ms: restart-server namesrv-1", "", IN_ORDER_NO_MORE,
+            id="popped in order no more, since no name server knew the broker",
+        ),
     ],
 )  # fmt: skip
 def test_what_drawn_worlds_have_shown_breaks_no_rule(seed: int, world: str, faults: str, exception: str) -> None:
