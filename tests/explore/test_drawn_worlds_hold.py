@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqlab.explore import Trial, plan_from_text, plan_text
+from mqlab.explore import Trial, plan_from_text, plan_text, rules_of_flushing
 from mqlab.explore.rules_of_calls import CallsEnd
 from mqlab.explore.rules_of_delivery import OTHER_UNIT, SKIPPED, USED_TWICE
 from mqlab.explore.rules_of_entries import KEPT_BY_SLAVE, OVERTAKEN
@@ -386,3 +386,11 @@ def test_retries_of_two_forms_take_turns_at_who_pops_one_at_a_time() -> None:
     outcome = Trial("drawn", 10, {"world": world}, ()).outcome
     assert outcome.passed, outcome.breaches[0]
     assert IN_TURNS in outcome.excused
+
+
+def test_a_key_that_many_messages_have_brings_the_newest_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules_of_flushing, "MOST_ANSWERS", 1)
+    world = f"{BASE}topic Orders queues=1; producer p messages=20; push w refuse_one_in=1 max_reconsume_times=3"
+    outcome = Trial("drawn", 1, {"world": world}, ()).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert outcome.judged["EveryKeyIsFound"] > 20
