@@ -101,6 +101,26 @@ class Case:
         tags_code = self.ledger.stores.tags.get(place, unit.tags_code)
         return message is not None and (unit.msg_store_time, unit.tags_code) != (message.store_timestamp, tags_code)
 
+    def sends_readers_back(self, slave: BrokerProcess) -> bool:
+        """Does a slave get no further, since its master has lost what it has, and check offsets all the same?"""
+        if not slave.is_up() or self.ledger.names.original_of(slave.name) not in self.ledger.processes.power_lost_us:
+            return False
+        if not slave.running().message_store_config.offset_check_in_slave:
+            return False
+        store = slave.store
+        end, dispatched = store.max_phy_offset, store.dispatched_offset
+        return dispatched < end and not store.commit_log.read_requests(dispatched, end)[0]
+
+    def is_sent_back(self, place: Place) -> bool:
+        """Is this behind all that such a slave has in its queue?"""
+        for slave in self.lab.brokers:
+            is_copy = slave.is_slave and self.ledger.names.original_of(slave.name) == place.broker
+            if is_copy and self.sends_readers_back(slave):
+                end = slave.store.get_max_offset_in_queue(place.topic, place.queue_id)
+                if end <= place.queue_offset:
+                    return True
+        return False
+
     def _damaged_store(self, name: str) -> ReadableStore | None:
         """The store of a broker that has lost power and is up again; None for any other."""
         broker = self.ledger.names.broker(name)

@@ -22,7 +22,8 @@ BEHIND = "a slave that is behind its master"
 BEHIND_TEXT = (
     "A slave that is asked for an offset which it has not got yet does not correct it, since its master may have it: "
     "the consumer is told to ask again at once, and does so without a pause while it knows no master (in RocketMQ: "
-    "PULL_RETRY_IMMEDIATELY, then executePullRequestImmediately)."
+    "PULL_RETRY_IMMEDIATELY, then executePullRequestImmediately). One that checks offsets (offsetCheckInSlave) sends "
+    "the consumer back to its own end, as often as its master sends the consumer to it."
 )
 ASKED_US = 20_000_000
 """A member asks for an offset at most so long before it has the queue: a call takes 5 s at most, and is made again."""
@@ -49,6 +50,8 @@ class CorrectedOffsetsFit(Rule):
         """(process, queue) -> the offset of its last pull."""
         self._told: dict[QueueKey, list[int]] = {}
         """The offsets outside of a queue for which members of a group were told another one."""
+        self._sent_back: dict[QueueKey, int] = {}
+        """The offset for which a member was last told another one, where that was by a slave that checks offsets."""
 
     def _started(self, record: Record) -> None:
         self._told.clear()
@@ -68,7 +71,7 @@ class CorrectedOffsetsFit(Rule):
         """An answer that came too late was heard by nobody: those of pulls that piled up at a broker that hung."""
         queue = self.case.ledger.names.queue_of(record)
         asked = self._asked.get(of_consumer(record))
-        if asked is None:
+        if asked is None or self._sent_back.get(queue) == asked:
             return
         self.judged += 1
         told = self._told.setdefault(queue, [])
@@ -82,12 +85,18 @@ class CorrectedOffsetsFit(Rule):
         if record.status not in OUTSIDE or not self.case.is_live:
             return
         self.judged += 1
-        if self.case.ledger.names.original_of(record.node) != record.node:
-            if record.code == ResponseCode.PULL_OFFSET_MOVED and not self._checks_offsets(record.node):
+        master = self.case.ledger.names.original_of(record.node)
+        queue = record.group, master, record.topic, record.queue_id
+        self._sent_back.pop(queue, None)
+        if master != record.node:
+            checks = self._checks_offsets(record.node)
+            if record.code == ResponseCode.PULL_OFFSET_MOVED and not checks:
                 at = f"{record.node} {record.topic} queue {record.queue_id}"
                 self.found(record.row, f"a slave that may be behind corrects a pull from {record.queue_offset} of {at}")
             else:
                 self.excuse(BEHIND)
+                if checks:
+                    self._sent_back[queue] = record.queue_offset
             return
         store = self.case.broker(record.node).running().message_store
         least = store.get_min_offset_in_queue(record.topic, record.queue_id)

@@ -9,6 +9,7 @@ from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePul
 from mqlab.explore.places import Place
 from mqlab.explore.readers import Reader, consumers_of, is_running, progress, readers_of
 from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rules_of_replication import SHORTER, SHORTER_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, retry_topic
@@ -50,6 +51,7 @@ class EverythingSettles(Rule):
         TORN: TORN_TEXT,
         STALE: STALE_TEXT,
         WHEEL_AHEAD: WHEEL_AHEAD_TEXT,
+        SHORTER: SHORTER_TEXT,
     }
 
     def __init__(self, case: Case) -> None:
@@ -158,6 +160,8 @@ class EverythingSettles(Rule):
             return NOT_POLLED
         if reader.hands_out and self._is_not_pulled(reader, place):
             return TAKEN_AGAIN
+        if self.case.is_sent_back(place):
+            return SHORTER
         return STALE if self.case.pull_comes_to_no_record(reader, place, end) else ""
 
     def _passes_the_rest(self, reader: Reader, place: Place, end: int) -> bool:

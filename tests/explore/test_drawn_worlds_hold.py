@@ -11,6 +11,7 @@ from mqlab.explore.rules_of_entries import KEPT_BY_SLAVE, OVERTAKEN
 from mqlab.explore.rules_of_leftovers import GHOST
 from mqlab.explore.rules_of_order import InOrder
 from mqlab.explore.rules_of_pop import IN_TURNS, NO_RECORD
+from mqlab.explore.rules_of_replication import SHORTER
 from mqlab.explore.rules_of_reviving import IN_ORDER_NO_MORE
 from mqlab.explore.rules_of_transactions import EndedIsLeftAlone
 from mqlab.explore.stale_entries import STALE
@@ -275,6 +276,12 @@ def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -
             "Orders queues=2; group auditors-1 consume_message_orderly=true; producer shop-1; proxy proxy-1; simple5 "
             "auditors-1 members=2 refuse_one_in=5; at 15816ms: restart-server namesrv-1", "", IN_ORDER_NO_MORE,
             id="popped in order no more, since no name server knew the broker",
+        ),
+        pytest.param(
+            1, "broker broker-a memory_bytes=20000 max_transfer_count_on_message_in_memory=1 slave_read_enable=true "
+            "offset_check_in_slave=true; slave slave-a1 of=broker-a known=true; topic Orders queues=1; producer p "
+            "messages=200 every_ms=100 size=1000; lite w pull_threshold_for_queue=1",
+            "at 67625ms: power_off broker-a for 2s", SHORTER, id="a slave that sends its reader back without end",
         ),
     ],
 )  # fmt: skip
