@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 
@@ -106,9 +107,8 @@ def no_room_for(pids: list[int], most: int) -> Iterator[None]:
 
 def with_children(pid: int) -> list[int]:
     """A process and all that it has started."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
-    return [pid, *(each for child in children for each in with_children(child))]
+    process = psutil.Process(pid)
+    return [pid, *(child.pid for child in process.children(recursive=True))]
 
 
 @pytest.mark.slow
