@@ -119,6 +119,8 @@ class PopLedger:
         """(broker, address of a consumer) -> the attempt that its last pop belongs to."""
         self.orders: dict[tuple[str, str], dict[bool, None]] = {}
         """(broker, group) -> whether it was popped for in order, and whether without."""
+        self.in_order: dict[tuple[str, str], bool] = {}
+        """(broker, group) -> was the last pop in order?"""
         self.deleted_groups: dict[tuple[str, str], int] = {}
         """(broker, group) of the groups that were deleted -> when that was last."""
         self._written_us: dict[tuple[Queue, int, int], int] = {}
@@ -165,8 +167,11 @@ class PopLedger:
 
     def is_before_a_reset(self, handed: Handed) -> bool:
         """Was this handed out before the group was last reset in this queue?"""
+        reset_us = self.reset_us.get(handed.point.queue)
+        if reset_us is None:
+            return False
         named = (handed.point.queue, handed.queue_offset, handed.pop_time)
-        return self._written_us.get(named, handed.popped_us) < self.reset_us.get(handed.point.queue, 0)
+        return self._written_us.get(named, handed.popped_us) < reset_us
 
     def is_dealt_with(self, handed: Handed) -> bool:
         """Has a reviver put this message back, or found that it does not have to?"""
@@ -204,6 +209,7 @@ class PopLedger:
         self.attempts[row[NODE], remote] = attempt_id
         self.groups.setdefault((row[NODE], group), {})[topic] = None
         self.orders.setdefault((row[NODE], group), {})[in_order] = None
+        self.in_order[row[NODE], group] = in_order
 
     def _made(self, row: Row) -> None:
         group, topic, queue_id, start_offset, pop_time, _, _, text, _, _ = row[FIRST_FIELD:]

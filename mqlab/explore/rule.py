@@ -16,6 +16,7 @@ from mqlab.explore.stopped_timer import is_torn
 from mqlab.explore.store_contents import StoreContents
 from mqlab.protocol.errors import RecordError
 from mqlab.protocol.record import decode_record
+from mqlab.protocol.topics import is_retry_topic
 from mqlab.trace.bus import Row
 from mqlab.trace.monitors import Monitor
 from mqlab.trace.record import Record
@@ -120,6 +121,17 @@ class Case:
                 if end <= place.queue_offset:
                     return True
         return False
+
+    def begins_again_at(self, broker: str, group: str, topic: str, queue_id: int) -> int | None:
+        """The offset at which each pop in order begins, since the last one without order has ended there; None where
+        the group goes on. So it is with the key-value engine, until its broker starts again.
+        """
+        process, is_both = self.broker(broker), len(self.pops.orders.get((broker, group), ())) > 1
+        if not is_both or not self.pops.in_order[broker, group] or not process.is_up() or is_retry_topic(topic):
+            return None
+        controller, end = process.running(), process.store.get_max_offset_in_queue(topic, queue_id)
+        begin = controller.consumer_offset_manager.pull_offset_table.get(f"{topic}@{group}", {}).get(queue_id, end)
+        return begin if controller.broker_config.pop_consumer_kv_service_enable and begin < end else None
 
     def _damaged_store(self, name: str) -> ReadableStore | None:
         """The store of a broker that has lost power and is up again; None for any other."""

@@ -50,8 +50,8 @@ class CorrectedOffsetsFit(Rule):
         """(process, queue) -> the offset of its last pull."""
         self._told: dict[QueueKey, list[int]] = {}
         """The offsets outside of a queue for which members of a group were told another one."""
-        self._sent_back: dict[QueueKey, int] = {}
-        """The offset for which a member was last told another one, where that was by a slave that checks offsets."""
+        self._sent_back: dict[tuple[QueueKey, int], None] = {}
+        """The offsets for which members were last told another one by a slave that checks offsets."""
 
     def _started(self, record: Record) -> None:
         self._told.clear()
@@ -71,7 +71,7 @@ class CorrectedOffsetsFit(Rule):
         """An answer that came too late was heard by nobody: those of pulls that piled up at a broker that hung."""
         queue = self.case.ledger.names.queue_of(record)
         asked = self._asked.get(of_consumer(record))
-        if asked is None or self._sent_back.get(queue) == asked:
+        if asked is None or (queue, asked) in self._sent_back:
             return
         self.judged += 1
         told = self._told.setdefault(queue, [])
@@ -82,21 +82,23 @@ class CorrectedOffsetsFit(Rule):
 
     def _answered(self, record: Record) -> None:
         """Compare the offset with the queue as it is at this moment."""
-        if record.status not in OUTSIDE or not self.case.is_live:
+        is_moved, is_outside = record.code == ResponseCode.PULL_OFFSET_MOVED, record.status in OUTSIDE
+        if not self.case.is_live or not (is_moved or is_outside):
+            return
+        master = self.case.ledger.names.original_of(record.node)
+        asked = (record.group, master, record.topic, record.queue_id), record.queue_offset
+        self._sent_back.pop(asked, None)
+        if master != record.node and is_moved and self._checks_offsets(record.node):
+            self._sent_back[asked] = None
+        if not is_outside:
             return
         self.judged += 1
-        master = self.case.ledger.names.original_of(record.node)
-        queue = record.group, master, record.topic, record.queue_id
-        self._sent_back.pop(queue, None)
         if master != record.node:
-            checks = self._checks_offsets(record.node)
-            if record.code == ResponseCode.PULL_OFFSET_MOVED and not checks:
+            if is_moved and asked not in self._sent_back:
                 at = f"{record.node} {record.topic} queue {record.queue_id}"
                 self.found(record.row, f"a slave that may be behind corrects a pull from {record.queue_offset} of {at}")
             else:
                 self.excuse(BEHIND)
-                if checks:
-                    self._sent_back[queue] = record.queue_offset
             return
         store = self.case.broker(record.node).running().message_store
         least = store.get_min_offset_in_queue(record.topic, record.queue_id)

@@ -10,6 +10,7 @@ from mqlab.client.consumer.offset_store import LocalFileOffsetStore
 from mqlab.explore.places import Place, QueueKey
 from mqlab.explore.readers import clients_in, push_consumer_of
 from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rules_of_settling import BEGINS_AGAIN, BEGINS_AGAIN_TEXT
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.record import Record
 
@@ -87,7 +88,8 @@ class OffsetsOnlyGrow(Rule):
     }  # fmt: skip
     kinds = tuple(LOOKS)
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        TWO_OWNERS: TWO_OWNERS_TEXT, LATE_COMMIT: LATE_COMMIT_TEXT, ILLEGAL: ILLEGAL_TEXT
+        TWO_OWNERS: TWO_OWNERS_TEXT, LATE_COMMIT: LATE_COMMIT_TEXT, ILLEGAL: ILLEGAL_TEXT,
+        BEGINS_AGAIN: BEGINS_AGAIN_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -131,7 +133,9 @@ class OffsetsOnlyGrow(Rule):
         if last is None or record.queue_offset >= last.offset:
             return
         long_ago_us = -1 << 60
-        if record.ts_us - self._illegal_us.get(key, long_ago_us) < OVERLAP_US:
+        if record.origin == "popped" and self._begins_again(record):
+            self.excuse(BEGINS_AGAIN)
+        elif record.ts_us - self._illegal_us.get(key, long_ago_us) < OVERLAP_US:
             self.excuse(ILLEGAL)
         elif record.ts_us - self._moved_us.get(key, long_ago_us) < OVERLAP_US:
             self.excuse(TWO_OWNERS)
@@ -142,6 +146,9 @@ class OffsetsOnlyGrow(Rule):
             back = f"goes back from {last.offset} to {record.queue_offset}"
             self.found(record.row, f"the offset of {record.group} in {at} {back}")
 
+    def _begins_again(self, record: Record) -> bool:
+        at = (record.node, record.group, record.topic, record.queue_id)
+        return self.case.is_live and self.case.begins_again_at(*at) == record.queue_offset
 
 
 class CommitsAreAsked(Rule):

@@ -13,7 +13,7 @@ from mqlab.explore.pop_ledger import MEMORY, Handed, Point, Queue
 from mqlab.explore.readers import Reader, reader_5_of, subscriptions_5_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import USED_TWICE, USED_TWICE_TEXT
-from mqlab.explore.rules_of_settling import is_read
+from mqlab.explore.rules_of_settling import BEGINS_AGAIN, BEGINS_AGAIN_TEXT, is_read
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
@@ -270,7 +270,7 @@ class NothingUnackedIsLost(PopRule):
         ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, GIVEN_UP: GIVEN_UP_TEXT, SAME_MILLISECOND: SAME_MILLISECOND_TEXT,
         NO_RECORD: NO_RECORD_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT, ORDER_FORGOTTEN: ORDER_FORGOTTEN_TEXT,
         REVIVER_AHEAD: REVIVER_AHEAD_TEXT, NOBODY_POPS: NOBODY_POPS_TEXT, IN_TURNS: IN_TURNS_TEXT,
-        IN_ORDER_NO_MORE: IN_ORDER_NO_MORE_TEXT,
+        IN_ORDER_NO_MORE: IN_ORDER_NO_MORE_TEXT, BEGINS_AGAIN: BEGINS_AGAIN_TEXT,
     }  # fmt: skip
     kinds = ("TimerMessageDropped", "PopRecordsNotWritten", "PopReceived", "PopWoken", "MessagePopped")
 
@@ -432,6 +432,8 @@ class NothingUnackedIsLost(PopRule):
             return ORDER_FORGOTTEN if killed else ""
         if is_retry_topic(place.topic) and self.is_popped_otherwise(place.broker, group):
             return IN_ORDER_NO_MORE
+        if self.case.begins_again_at(place.broker, group, place.topic, place.queue_id) is not None:
+            return BEGINS_AGAIN
         in_front = self.case.pops.handed.get((Queue(place.broker, group, *place[1:3]), at.queue_offset), [])
         stands = at.queue_offset < place.queue_offset and any(handed.in_order for handed in in_front)
         return STALE if stands and self.case.is_stale(at) else ""

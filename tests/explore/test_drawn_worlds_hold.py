@@ -13,6 +13,7 @@ from mqlab.explore.rules_of_order import InOrder
 from mqlab.explore.rules_of_pop import IN_TURNS, NO_RECORD
 from mqlab.explore.rules_of_replication import SHORTER
 from mqlab.explore.rules_of_reviving import IN_ORDER_NO_MORE
+from mqlab.explore.rules_of_settling import BEGINS_AGAIN
 from mqlab.explore.rules_of_transactions import EndedIsLeftAlone
 from mqlab.explore.stale_entries import STALE
 from mqlab.explore.stopped_timer import TORN, WHEEL_AHEAD
@@ -282,6 +283,12 @@ def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -
             "offset_check_in_slave=true; slave slave-a1 of=broker-a known=true; topic Orders queues=1; producer p "
             "messages=200 every_ms=100 size=1000; lite w pull_threshold_for_queue=1",
             "at 67625ms: power_off broker-a for 2s", SHORTER, id="a slave that sends its reader back without end",
+        ),
+        pytest.param(
+            1, "broker broker-a pop_consumer_kv_service_enable=true; topic Steps queues=1 type=FIFO; group auditors-1 "
+            "consume_message_orderly=true; producer p topic=Steps messages=200 every_ms=300; proxy x; simple5 "
+            "auditors-1 topic=Steps members=1 batch=1", "at 18533ms: crash broker-a for 12615ms", BEGINS_AGAIN,
+            id="a pop in order that begins again without end",
         ),
     ],
 )  # fmt: skip

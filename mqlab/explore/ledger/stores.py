@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mqlab.explore.fault_plan import flushes_before_the_answer
 from mqlab.explore.places import Kept, Place
 from mqlab.explore.stale_entries import is_passed_over
-from mqlab.protocol.topics import TIMER_TOPIC
+from mqlab.protocol.topics import TIMER_TOPIC, is_dlq_topic
 from mqlab.trace.bus import Row
 from mqlab.trace.record import FIRST_FIELD, NODE, TS_US
 
@@ -81,6 +81,8 @@ class StoreBook:
         self.answered_unflushed: dict[str, None] = {}
         """Brokers of which a process has answered before it flushed (ASYNC_FLUSH)."""
         self.last_stored_us = 0
+        self.last_alive_us = 0
+        """The same without dead letters, which nobody gets."""
         self._lost_timers: dict[tuple[str, int], None] = {}
         self._last_stored = (-1, "")
         """(slice, unique key) of the newest message."""
@@ -111,6 +113,8 @@ class StoreBook:
             self.taken_over[place.broker, log_offset] = unique_key
         self.stored[place] = Kept(unique_key, log_offset, size, row)
         self.last_stored_us = row[TS_US]
+        if not is_dlq_topic(place.topic):
+            self.last_alive_us = row[TS_US]
 
     def _dispatched(self, row: Row) -> None:
         topic, queue_id, queue_offset, _, tags_code = row[FIRST_FIELD:]
