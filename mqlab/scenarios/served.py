@@ -9,6 +9,7 @@ from mqlab.broker import BrokerConfig
 from mqlab.errors import LearnerError
 from mqlab.protocol.java_properties import property_names, update_settings
 from mqlab.scenarios.registry import scenario
+from mqlab.scenarios.words import Flush
 from mqlab.store import MessageStoreConfig
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ MESSAGE_TYPES = ("NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED")
 """org.apache.rocketmq.common.attribute.TopicMessageType, as far as mqlab has them."""
 
 
-@scenario("served", seconds=1)
+@scenario("served", seconds=120)
 async def served(
     lab: Lab,
     *,
@@ -27,7 +28,7 @@ async def served(
     slaves: int = 0,
     proxies: int = 0,
     topics: str = "",
-    flush: str = "ASYNC_FLUSH",
+    flush: Flush = "ASYNC_FLUSH",
     settings: str = "",
 ) -> None:
     """A name server, brokers (each with `slaves`) and proxies, for clients over real sockets (mqlab serve)."""

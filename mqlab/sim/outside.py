@@ -32,11 +32,10 @@ def _nobody(number: int, data: bytes | None, broken: bool) -> None:
 class OutsideEnd(Transport):
     """The world's side of a connection from outside, in one life of the process that took it in."""
 
-    is_outside = True
     __slots__ = ("_things", "came_to", "life", "number", "outside")
 
     def __init__(self, outside: Outside, life: Life, number: int, local: str, remote: str, came_to: str) -> None:
-        super().__init__(local, remote, outside.world.network.next_connection(), True)
+        super().__init__(local, remote, outside.world.network.next_connection(), True, True)
         self.outside = outside
         self.life = life
         self.number = number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from mqlab.errors import MqlabError
 
@@ -20,16 +20,19 @@ class Transport:
     writes encodes what it sends (over a socket there is no other way), else commands travel as they are.
     """
 
-    is_outside: ClassVar[bool] = False
-    """Whether the other side is no process of the world."""
+    __slots__ = (
+        "_early", "_on_frame", "as_bytes", "connection_id", "is_outside", "local", "on_close", "open", "remote",
+    )  # fmt: skip
 
-    __slots__ = ("_early", "_on_frame", "as_bytes", "connection_id", "local", "on_close", "open", "remote")
-
-    def __init__(self, local: str, remote: str, connection_id: int, as_bytes: bool) -> None:
+    def __init__(
+        self, local: str, remote: str, connection_id: int, as_bytes: bool, is_outside: bool = False
+    ) -> None:
         self.local = local
         self.remote = remote
         self.connection_id = connection_id
         self.as_bytes = as_bytes
+        self.is_outside = is_outside
+        """Whether the other side is no process of the world."""
         self.open = True
         self.on_close: Callable[[], None] = _ignore_close
         self._early: list[Any] = []
