@@ -12,7 +12,7 @@ from mqlab import __version__
 from mqlab.errors import LearnerError, MqlabError, ProtocolError, SimulationError
 from mqlab.fast import running
 from mqlab.sim.faults import FAULTS
-from mqlab.sim.outside import OUTSIDE
+from mqlab.sim.outside import OUTSIDE, to_report
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
@@ -119,7 +119,7 @@ def report_of(lab: Lab) -> dict[str, Any]:
         "seed": lab.seed,
         "wire": lab.wire,
         "tie_is_choice": lab.world.tie_is_choice,
-        "actions": [list(action) for action in lab.actions],
+        "actions": [[*action[:3], to_report(action[3])] for action in lab.actions],
         "overrides": [[point, k, value] for (point, k), value in sorted(overrides.items())],
         "slice": lab.world.slice_no,
         "now_us": lab.world.now_us,

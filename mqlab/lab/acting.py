@@ -11,7 +11,7 @@ from mqlab.sim import FAULTS, LinkSpec, World
 from mqlab.sim.faults import check_fault, find_node
 from mqlab.sim.faults import start as start_process
 from mqlab.sim.life import FROZEN, RUNNING
-from mqlab.sim.outside import OUTSIDE, check_outside
+from mqlab.sim.outside import OUTSIDE, from_report
 from mqlab.sim.schedule import parse_schedule
 from mqlab.sim.timer import Timer
 from mqlab.trace.events.world import ActionTaken
@@ -50,7 +50,7 @@ class Acting:
         """Do something to the world from outside: a fault of the registered vocabulary, recorded for replays."""
         self.check_action(verb, arguments)
         if verb in OUTSIDE:
-            self.from_outside(verb, arguments)
+            self.from_outside(verb, from_report(verb, arguments))
             return
         try:
             text = json.dumps(arguments, sort_keys=True)
@@ -80,7 +80,7 @@ class Acting:
     def check_action(self, verb: str, arguments: Mapping[str, Any]) -> None:
         """LearnerError if there is no such action, or if these cannot be its arguments."""
         if verb in OUTSIDE:
-            check_outside(verb, arguments)
+            from_report(verb, arguments)
         elif verb in FAULTS:
             check_fault(self.world, verb, arguments)
         else:

@@ -1,4 +1,4 @@
-"""Cutting a stream of bytes into commands: bytes in, commands out, and no connection in sight."""
+"""Cutting a stream of bytes into frames and commands: bytes in, commands out, and no connection in sight."""
 
 from __future__ import annotations
 
@@ -27,10 +27,23 @@ class FrameReader:
         """Take in what has come."""
         self._buffer += data
 
+    @property
+    def is_amid(self) -> bool:
+        """Whether some of a frame has come, and not all of it."""
+        return bool(self._buffer)
+
     def next_command(self) -> RemotingCommand | None:
         """The next command; None while some of it has not come yet.
 
         CommandError when the bytes are no command: then the connection is of no more use.
+        """
+        frame = self.next_frame()
+        return None if frame is None else RemotingCommand.decode(frame)
+
+    def next_frame(self) -> bytes | None:
+        """The bytes of the next command, from its length field on; None while some of them have not come yet.
+
+        CommandError when the length cannot be that of a frame.
         """
         buffer = self._buffer
         if len(buffer) < _LENGTH.size:
@@ -45,4 +58,4 @@ class FrameReader:
             return None
         frame = bytes(buffer[:size])
         del buffer[:size]
-        return RemotingCommand.decode(frame)
+        return frame

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import MqlabError
 from mqlab.serving.line import MOST_UNREAD_BYTES, Line
-from mqlab.sim.outside import as_text
 
 if TYPE_CHECKING:
     from mqlab.serving.rpc_edge import Peer
@@ -46,8 +45,8 @@ class Edge:
     """Lets connections in at `sockets` (world address -> listening socket) and calls at `proxies` (world address ->
     host and port), and plays the lab's world in real time.
 
-    `most_connections` are admitted at a time; who comes then is turned away. `told` is called when
-    something has happened in the world, four times a second at most.
+    `most_connections` are admitted at a time; who comes then is turned away. `told` is called when something has
+    happened in the world, four times a second at most.
     """
 
     def __init__(
@@ -144,11 +143,8 @@ class Edge:
             if behind:
                 await asyncio.sleep(0)
                 return
-        pause_s = self._pause_s()
-        if self._inbox and not self.paused and not self._jumping:
-            pause_s = 0.0
         self._pause = self._loop.create_future()
-        timer = self._loop.call_later(pause_s, self._wake)
+        timer = self._loop.call_later(self._pause_s(), self._wake)
         try:
             await self._pause
         finally:
@@ -216,9 +212,9 @@ class Edge:
         self._inbox.append((verb, arguments))
         self._wake()
 
-    def took(self, line: Line | Peer, data: bytes) -> None:
+    def bring_data(self, line: Line | Peer, data: bytes) -> None:
         """Bytes came over a line; with too many that wait, all lines are held."""
-        line.watch(data, self.lab.world.now_us)
+        self.bring("bring", {"number": line.number, "data": data})
         self._unread_bytes += len(data)
         if not self.held and self._unread_bytes > MOST_UNREAD_BYTES:
             self._hold(True)
@@ -287,11 +283,16 @@ class Edge:
         """Let each client say what it would have said meanwhile, so that it counts as alive."""
         for number, line in self._lines.items():
             for said in line.said_again(self.lab.world.now_us):
-                self.lab.from_outside("bring", {"number": number, "data": as_text(said)})
+                self.lab.from_outside("bring", {"number": number, "data": said})
 
     def jump(self, us: int) -> bool:
         """Let time jump (from any thread), and wait for the end of it."""
-        return asyncio.run_coroutine_threadsafe(self._jump(us), self._loop).result()
+        jumping = asyncio.run_coroutine_threadsafe(self._jump(us), self._loop)
+        try:
+            return jumping.result()
+        except KeyboardInterrupt:
+            jumping.cancel()
+            raise
 
     # -- from other threads -----------------------------------------------------------------------------------------
 

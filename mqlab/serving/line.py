@@ -6,7 +6,6 @@ import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 from mqlab.serving.signs_of_life import SignsOfLife
-from mqlab.sim.outside import as_text
 
 if TYPE_CHECKING:
     from mqlab.serving.edge import Edge
@@ -28,8 +27,7 @@ class Line(asyncio.Protocol):
         self._edge = edge
         self._address = address
         self.number = 0
-        signs = SignsOfLife()
-        self.watch, self.said_again = signs.watch, signs.said_again
+        self._signs_of_life = SignsOfLife()
         self.transport: asyncio.Transport
         self._world_is_behind = False
         self._client_is_behind = False
@@ -46,8 +44,8 @@ class Line(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes for the world."""
-        self._do("bring", data=as_text(data))
-        self._edge.took(self, data)
+        self._signs_of_life.watch(data, self._edge.lab.world.now_us)
+        self._edge.bring_data(self, data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The end, from whichever side."""
@@ -87,6 +85,10 @@ class Line(asyncio.Protocol):
             self.transport.abort()
         else:
             self.transport.close()
+
+    def said_again(self, now_us: int) -> list[bytes]:
+        """What the client would have said by now to show that it lives."""
+        return self._signs_of_life.said_again(now_us)
 
     def _do(self, verb: str, **arguments: Any) -> None:
         self._edge.bring(verb, {"number": self.number, **arguments})

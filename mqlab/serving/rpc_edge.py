@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +17,12 @@ from mqlab.protocol.v2.service import HEARTBEAT, RPCS
 from mqlab.rpc.frame import answer_parts, request_bytes, reset_bytes
 from mqlab.rpc.status import StatusCode
 from mqlab.serving.line import MOST_UNSENT_BYTES
-from mqlab.sim.outside import as_text
 
 if TYPE_CHECKING:
     from mqlab.serving.edge import Edge
 
-IDLE_SECONDS = 600
-"""So long after its last call a program counts as connected."""
+IDLE_SECONDS = 5
+"""So long after its last call a program counts as connected; one that lives has a standing stream open."""
 
 MOST_HEARTBEATS = 32
 
@@ -87,6 +85,13 @@ class Call:
             self._peer.bring(request_bytes(self.stream_id, self.path, opening, None, ends=True))
 
 
+    def was_read(self, reading: asyncio.Future[None]) -> None:
+        """The client will say nothing more; an error in reading is the end of the call."""
+        error = None if reading.cancelled() else reading.exception()
+        if error is not None:
+            self._answers.put_nowait((StatusCode.INTERNAL, f"{type(error).__name__}: {error}"))
+
+
 class Peer:
     """One program outside: a connection of the world, and its calls."""
 
@@ -139,8 +144,7 @@ class Peer:
 
     def bring(self, data: bytes) -> None:
         """Something for the world."""
-        self._edge.bring("bring", {"number": self.number, "data": as_text(data)})
-        self._edge.took(self, data)
+        self._edge.bring_data(self, data)
 
     def hang_up(self) -> None:
         """The program has gone."""
@@ -173,9 +177,6 @@ class Peer:
             self.may_read.clear()
         else:
             self.may_read.set()
-
-    def watch(self, data: bytes, now_us: int) -> None:
-        """Nothing to look for in frames: heartbeats are known as calls."""
 
     def heartbeat(self, metadata: dict[str, str], message: bytes) -> None:
         """The client has said that it is alive."""
@@ -240,15 +241,14 @@ class RpcEdge:
             await server.stop(0)
 
     def _handler(self, address: str) -> Any:
-        grpc = self._grpc
+        grpc, serve = self._grpc, partial(self._serve, address)
 
         class Handler(grpc.GenericRpcHandler):  # type: ignore[misc,name-defined]
             """Takes every call there is."""
 
             def service(self, details: Any) -> Any:
-                return grpc.stream_stream_rpc_method_handler(partial(self_._serve, address, details.method))
+                return grpc.stream_stream_rpc_method_handler(partial(serve, details.method))
 
-        self_ = self
         return Handler()
 
     def _peer(self, address: str, context: Any) -> Peer | None:
@@ -271,6 +271,7 @@ class RpcEdge:
             return
         call = peer.begin(path)
         reading = asyncio.ensure_future(call.read(requests, context))
+        reading.add_done_callback(call.was_read)
         try:
             while True:
                 part = await call.next()
@@ -283,8 +284,6 @@ class RpcEdge:
                 return
         finally:
             reading.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await reading
             peer.finish(call)
 
 

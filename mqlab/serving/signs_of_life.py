@@ -11,10 +11,10 @@ import struct
 from collections import deque
 
 from mqlab.protocol.codes import RequestCode
-from mqlab.protocol.command import FRAME_MAX_LENGTH, RemotingCommand
+from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.errors import CommandError
+from mqlab.remoting.frame_reader import FrameReader
 
-_LENGTHS = struct.Struct(">ii")
 _LAST_AGAIN = (RequestCode.HEART_BEAT, RequestCode.GET_ROUTEINFO_BY_TOPIC)
 _WATCHED = (*_LAST_AGAIN, RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ)
 _MARKS = tuple(f'"code":{int(code)}'.encode() for code in _WATCHED)
@@ -32,8 +32,7 @@ class SignsOfLife:
     """Watches the bytes of one connection for the heartbeats and lock renewals in them."""
 
     def __init__(self) -> None:
-        self._begun = bytearray()
-        """The bytes of a frame that has not come to its end."""
+        self._frames = FrameReader()
         self._last: dict[int, bytes] = {}
         self._locks: deque[tuple[int, bytes]] = deque(maxlen=MOST_LOCKS)
         self._lost = False
@@ -42,43 +41,17 @@ class SignsOfLife:
         """Look at bytes that came from the client at this time of the world."""
         if self._lost:
             return
-        if self._begun:
-            self._begun += data
-            data = bytes(self._begun) if self._is_whole(self._begun) else b""
-            if not data:
-                return
-            self._begun.clear()
-        at = 0
-        while len(data) - at >= _LENGTHS.size:
-            length, header = _LENGTHS.unpack_from(data, at)
-            if not 4 <= length <= FRAME_MAX_LENGTH:
-                # No frame: the broker will close the connection.
-                self._lost = True
-                return
-            end = at + 4 + length
-            if end > len(data):
-                break
-            self._look_at(data, at, end, header, now_us)
-            at = end
-        self._begun += data[at:]
-
-    @staticmethod
-    def _is_whole(begun: bytearray) -> bool:
-        return len(begun) >= 4 and len(begun) >= 4 + int.from_bytes(begun[:4], "big")
-
-    def _look_at(self, data: bytes, at: int, end: int, header: int, now_us: int) -> None:
-        start, size = at + _LENGTHS.size, header & 0xFFFFFF
-        if header >> 24 == ROCKETMQ_HEADER:
-            seen = data[start : start + 2] in _FIXED
-        else:
-            seen = any(data.find(mark, start, start + size) >= 0 for mark in _MARKS)
-        if not seen:
-            return
-        frame = data[at:end]
+        self._frames.receive_data(data)
         try:
-            code = RemotingCommand.decode(frame).code
+            while (frame := self._frames.next_frame()) is not None:
+                if _may_be_watched(frame):
+                    self._look_at(frame, now_us)
         except CommandError:
-            return
+            # No frame, or no command: the broker will close the connection.
+            self._lost = True
+
+    def _look_at(self, frame: bytes, now_us: int) -> None:
+        code = RemotingCommand.decode(frame).code
         if code in _LAST_AGAIN:
             self._last[code] = frame
         elif code == RequestCode.LOCK_BATCH_MQ:
@@ -90,10 +63,17 @@ class SignsOfLife:
         """The frames that the client would say again by now, as requests that nobody answers; none in the middle of a
         frame.
         """
-        if self._begun or self._lost:
+        if self._frames.is_amid or self._lost:
             return []
         locks = dict.fromkeys(frame for at_us, frame in self._locks if now_us - at_us <= RENEWED_WITHIN_US)
         self._locks.clear()
         self._locks.extend((now_us, frame) for frame in locks)
         frames = [*self._last.values(), *locks]
         return [RemotingCommand.decode(frame).mark_oneway().encode() for frame in frames]
+
+
+def _may_be_watched(frame: bytes) -> bool:
+    """Is its code one of those? It looks at the header's text alone, as most frames are of no interest here."""
+    kind, size = frame[4], int.from_bytes(frame[5:8], "big")
+    header = frame[8 : 8 + size]
+    return header[:2] in _FIXED if kind == ROCKETMQ_HEADER else any(mark in header for mark in _MARKS)

@@ -7,7 +7,6 @@ report, and a replay does it again, with nobody outside. `OUTSIDE` is the vocabu
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from binascii import Error as NotBase64
 from collections import deque
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -166,12 +165,11 @@ def come_in(world: World, number: int, address: str, remote: str, came_to: str) 
     end.happens(take_in)
 
 
-def bring(world: World, number: int, data: str) -> None:
-    """Bytes (as base64) came over connection `number`; they are read in a slice of the process at its end."""
+def bring(world: World, number: int, data: bytes) -> None:
+    """Bytes came over connection `number`; they are read in a slice of the process at its end."""
     end = world.outside.ends.get(number)
     if end is not None:
-        brought = b64decode(data)
-        end.happens(lambda: end.bring(brought))
+        end.happens(lambda: end.bring(data))
 
 
 def hang_up(world: World, number: int, broken: bool) -> None:
@@ -193,24 +191,29 @@ _TYPES: dict[str, dict[str, type]] = {
     "bring": {"number": int, "data": str},
     "hang_up": {"number": int, "broken": bool},
 }
+"""What a report has for each argument; bytes stand in it as base64."""
 
 
-def check_outside(verb: str, arguments: Mapping[str, Any]) -> None:
-    """LearnerError if these cannot be the arguments of a verb of OUTSIDE, as in a damaged report."""
-    wanted = _TYPES[verb]
-    fits = arguments.keys() == wanted.keys() and all(type(arguments[name]) is kind for name, kind in wanted.items())
+def to_report(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of an action as JSON has them: bytes as base64."""
+    return {
+        name: b64encode(value).decode("ascii") if isinstance(value, bytes) else value
+        for name, value in arguments.items()
+    }
+
+
+def from_report(verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a verb of OUTSIDE as a report has them; LearnerError if they cannot be, as in a damaged one."""
+    wanted, read = _TYPES[verb], dict(arguments)
+    fits = read.keys() == wanted.keys() and all(type(read[name]) is kind for name, kind in wanted.items())
     if fits and verb == "bring":
         try:
-            b64decode(arguments["data"], validate=True)
-        except (NotBase64, ValueError):
+            read["data"] = b64decode(read["data"], validate=True)
+        except ValueError:
             fits = False
     if fits and verb == "advertise":
-        fits = all(isinstance(text, str) for pair in arguments["addresses"].items() for text in pair)
+        fits = all(isinstance(text, str) for pair in read["addresses"].items() for text in pair)
     if not fits:
         words = ", ".join(f"{name} ({kind.__name__})" for name, kind in wanted.items())
         raise LearnerError(f"{verb} takes {words}, not {dict(arguments)!r}"[:300], "record the session once more")
-
-
-def as_text(data: bytes) -> str:
-    """Bytes as `bring` takes them."""
-    return b64encode(data).decode("ascii")
+    return read

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from mqlab.errors import LearnerError
 from mqlab.sim import FAULTS, Transport, World
-from mqlab.sim.outside import OUTSIDE, OutsideEnd, as_text, check_outside
+from mqlab.sim.outside import OUTSIDE, OutsideEnd, from_report, to_report
 
 PORT = 9
 
@@ -43,7 +44,7 @@ class Server:
         self.do("come_in", number=number, address=f"{self.node.spec.ip}:{PORT}", remote="1.2.3.4:5", came_to="here")
 
     def bring(self, data: bytes, number: int = 1) -> None:
-        self.do("bring", number=number, data=as_text(data))
+        self.do("bring", number=number, data=data)
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -126,6 +127,12 @@ def test_all_clocks_are_set_and_those_of_later_machines_too() -> None:
     assert not server.node.clock_is_wrong
 
 
+def test_bytes_stand_in_a_report_as_text() -> None:
+    written = to_report({"number": 1, "data": b"\xff\0"})
+    assert json.loads(json.dumps(written)) == {"number": 1, "data": "/wA="}
+    assert from_report("bring", written) == {"number": 1, "data": b"\xff\0"}
+
+
 @pytest.mark.parametrize(
     ("verb", "arguments"),
     [
@@ -142,4 +149,4 @@ def test_all_clocks_are_set_and_those_of_later_machines_too() -> None:
 )
 def test_what_a_damaged_report_says_is_refused(verb: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(LearnerError, match=f"{verb} takes"):
-        check_outside(verb, arguments)
+        from_report(verb, arguments)
