@@ -9,14 +9,16 @@ import argparse
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqlab.arguments import named_values, seed_of
 from mqlab.commands.numbers import whole
-from mqlab.errors import LearnerError
+from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.lab import Lab
 from mqlab.scenarios import get
 from mqlab.scenarios.served import add_proxies, add_topics, broker_settings
@@ -24,7 +26,6 @@ from mqlab.scenarios.served import add_proxies, add_topics, broker_settings
 if TYPE_CHECKING:
     from mqlab.serving import Serving
 
-ANY_HOST = ("0.0.0.0", "::")  # noqa: S104  # compared with, not bound to
 PROXY_PORT = 8_081
 BROKER_PORT, PORTS_APART = 10_911, 10
 """Where the first broker is unless told otherwise, and how far the next one is from it."""
@@ -34,6 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Serve until a signal ends it; 0. LearnerError where a port, a directory or a scenario is not to be had."""
     began_s = time.perf_counter()
     options = _parser().parse_args(argv)
+    if options.proxies is None:
+        options.proxies = _proxies_there_can_be(options.scenario)
     lab = _directory_world(options) if options.store else _scenario_world(options)
     with lab.serve(
         host=options.host,
@@ -55,6 +58,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _proxies_there_can_be(scenario: str | None) -> int:
+    """One, or none without grpcio, which is said."""
+    if find_spec("grpc") is not None:
+        return 1
+    if scenario is None:
+        missing = MissingExtraError("grpcio", "serve")
+        print(f"mqlab serve: no proxy for clients of 5.x, since {missing}", file=sys.stderr)
+    return 0
+
+
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
@@ -64,8 +77,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--brokers", type=whole(1, 20), default=1, help="how many masters (default 1)")
     parser.add_argument("--slaves", type=whole(0, 5), default=0, help="how many slaves each has (default 0)")
     parser.add_argument(
-        "--proxies", type=whole(0, 5), default=1, help="how many proxies, for clients of 5.x over gRPC (default 1)"
-    )
+        "--proxies", type=whole(0, 5),
+        help="how many proxies, for clients of 5.x over gRPC (default 1; 0 where the package grpcio is missing)",
+    )  # fmt: skip
     parser.add_argument(
         "--topic", action="append", default=[], metavar="NAME[=TYPE]",
         help="make a topic; TYPE is NORMAL, FIFO, DELAY, TRANSACTION or MIXED (clients of 4.x make theirs by sending)",
@@ -137,22 +151,17 @@ def _directory_world(options: argparse.Namespace) -> Lab:
     topics = ";".join(options.topic)
     if options.sync_flush:
         settings["flush_disk_type"] = "SYNC_FLUSH"
-    one = options.brokers == 1 and not options.slaves
+    root = Path(options.store)
+    is_alone = options.brokers == 1 and not options.slaves
     for number in range(options.brokers):
         name = f"broker-{chr(ord('a') + number)}"
-        _on_directory(lab, Path(options.store), one, name, **settings)
-        for slave in range(1, options.slaves + 1):
-            _on_directory(lab, Path(options.store), one, f"{name}-slave-{slave}", slave_of=name)
+        lab.broker(name, directory=root if is_alone else root / name, **settings)
+        for number_of_slave in range(1, options.slaves + 1):
+            slave = f"{name}-slave-{number_of_slave}"
+            lab.broker(slave, directory=root / slave, slave_of=name)
     add_proxies(lab, options.proxies)
     add_topics(lab, topics)
     return lab
-
-
-def _on_directory(lab: Lab, directory: Path, alone: bool, name: str, **settings: Any) -> None:
-    """A broker that begins with the files it has there."""
-    lab.broker(name, start=False, directory=directory if alone else directory / name, **settings)
-    lab.start(name)
-    lab.run_for(seconds=1)
 
 
 def _ports(lab: Lab, options: argparse.Namespace) -> dict[str, int]:
@@ -177,12 +186,10 @@ def _advertised(given: list[str]) -> str | dict[str, str]:
 
 def _tell(serving: Serving, took_s: float, ready_file: str | None) -> None:
     """The line of JSON; its file appears whole."""
-    host = "127.0.0.1" if serving.host in ANY_HOST else serving.host
-    proxies = [f"{host}:{serving.ports[name]}" for name in serving.proxies]
     line = json.dumps({
-        "name_server": f"{host}:{next(iter(serving.ports.values()))}",
-        "endpoints": ";".join(proxies),
-        "processes": {name: f"{host}:{port}" for name, port in serving.ports.items()},
+        "name_server": serving.name_server,
+        "endpoints": serving.endpoints,
+        "processes": serving.addresses,
         "pid": os.getpid(),
         "ready_ms": round(took_s * 1_000),
     })  # fmt: skip

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 BACKLOG = 1_024
 """How many connections may wait to be taken in at a port (NettyServerConfig.serverSocketBacklog)."""
 
-MOST_CONNECTIONS = 2_000
+ANY_HOST = ("0.0.0.0", "::")  # noqa: S104  # compared with, not bound to
+"""Hosts at which all addresses of this machine are listened to: it finds itself at the first of its own."""
 
 START_SECONDS = 10.0
 
@@ -46,10 +47,10 @@ class Serving:
         self,
         lab: Served,
         *,
-        host: str = "127.0.0.1",
-        ports: Mapping[str, int] | None = None,
-        advertise: str | Mapping[str, str] = "auto",
-        most_connections: int = MOST_CONNECTIONS,
+        host: str,
+        ports: Mapping[str, int] | None,
+        advertise: str | Mapping[str, str],
+        most_connections: int,
     ) -> None:
         check_count("most_connections", most_connections, "write lab.serve(most_connections=100)")
         served = _addresses(lab)
@@ -103,17 +104,18 @@ class Serving:
     @property
     def name_server(self) -> str:
         """What clients are given as the address of the name servers: "127.0.0.1:9876", or several with ";" between."""
-        return ";".join(f"{self.host}:{self.ports[process.name]}" for process in self.lab.name_servers)
-
-    @property
-    def proxies(self) -> list[str]:
-        """The names of the proxies that are served."""
-        return [process.name for process in self.lab.proxies if process.name in self.ports]
+        return ";".join(self.addresses[process.name] for process in self.lab.name_servers)
 
     @property
     def endpoints(self) -> str:
         """What clients of 5.x are given: "127.0.0.1:8081", or several with ";" between; "" without a proxy."""
-        return ";".join(f"{self.host}:{self.ports[name]}" for name in self.proxies)
+        return ";".join(self.addresses[process.name] for process in self.lab.proxies)
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Where this machine reaches each process, by its name: "127.0.0.1:10911"."""
+        host = "127.0.0.1" if self.host in ANY_HOST else self.host
+        return {name: f"{host}:{port}" for name, port in self.ports.items()}
 
     @property
     def connections(self) -> int:
@@ -187,8 +189,8 @@ class Serving:
         self.close()
 
     def __repr__(self) -> str:
-        ports = ", ".join(f"{name} {self.host}:{port}" for name, port in self.ports.items())
-        return f"<Serving {ports}: {self.state}, {self.connections} connections>"
+        where = ", ".join(f"{name} {address}" for name, address in self.addresses.items())
+        return f"<Serving {where}: {self.state}, {self.connections} connections>"
 
 
 def _teller(lab: Served) -> Callable[[], object] | None:

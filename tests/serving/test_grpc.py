@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +93,6 @@ class Client:
 
 
 def _then_waits(said: list[v2.TelemetryCommand]) -> Iterator[v2.TelemetryCommand]:
-    import threading
-
     yield from said
     threading.Event().wait(60)
 
@@ -140,8 +140,6 @@ def test_a_client_that_waits_is_woken_by_what_is_sent(client: Client, serving: S
     client.telemetry([client.settings()]).next()
     client.send(b"0")
     client.receive()
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(1) as other:
         waiting = other.submit(client.receive, wait_s=15)
         sender = Client(serving.endpoints, "client-2")

@@ -91,6 +91,36 @@ def test_what_a_sender_heard_of_survives_a_kill(servers: list[Server], connect: 
         assert server.end(signal.SIGKILL) == -signal.SIGKILL
 
 
+def test_each_of_several_brokers_has_a_directory_of_its_own(
+    servers: list[Server], connect: Connects, tmp_path: Path
+) -> None:
+    arguments = ("--store", str(tmp_path), "--brokers", "2", "--slaves", "1", "--sync-flush")
+    server = start(servers, *arguments)
+    assert connect(server.told["processes"]["broker-b"]).send(b"<kept>").code == 0
+    server.end(signal.SIGKILL)
+    names = {"broker-a", "broker-a-slave-1", "broker-b", "broker-b-slave-1"}
+    assert {place.name for place in tmp_path.iterdir()} == names
+    again = start(servers, *arguments)
+    assert b"<kept>" in (connect(again.told["processes"]["broker-b"]).pull(0).body or b"")
+
+
+def test_without_grpcio_there_is_no_proxy_and_it_says_so(connect: Connects) -> None:
+    code = "import sys; sys.modules['grpc'] = None; from mqlab.commands.serve import main; main(sys.argv[1:])"
+    served = [sys.executable, "-c", code, *ANY_PORT]
+    with subprocess.Popen(served, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        told = json.loads(process.stdout.readline())
+        assert told["endpoints"] == ""
+        assert connect(told["processes"]["broker-a"]).send(b"1").code == 0
+        process.terminate()
+        said = process.stderr.read()
+    assert "no proxy for clients of 5.x" in said
+    assert "grpcio" in said
+    refused = subprocess.run([*served, "--proxies", "1"], stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+    assert "MissingExtraError" in refused.stderr
+
+
 def test_a_directory_has_one_writer(servers: list[Server], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     start(servers, "--store", str(tmp_path))
     with pytest.raises(LearnerError, match=f"another program works on {tmp_path}"):

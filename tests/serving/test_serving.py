@@ -184,6 +184,21 @@ def test_who_does_not_read_is_not_read_from_and_harms_nobody(
     assert 0 < read < asked // len(frame)
 
 
+def test_who_asks_for_more_than_it_takes_is_cut_off(connect: Connects, lab: Lab, broker_address: str) -> None:
+    good, lazy = connect(broker_address), connect(broker_address)
+    for _ in range(8):
+        good.send(b"x" * 500_000)
+    lazy.socket.sendall(RemotingCommand.request(RequestCode.PULL_MESSAGE, pull_header(0)).encode() * 400)
+    for _ in range(2_000):
+        assert good.send(b"served meanwhile").code == 0
+        if len(serving_lines(lab)) == 1:
+            break
+    taken = 0
+    while lazy.read() is not None:
+        taken += 1
+    assert taken < 400
+
+
 def test_while_the_world_stands_still_nobody_can_send_without_end(
     connect: Connects, serving: Serving, broker_address: str
 ) -> None:
