@@ -45,8 +45,9 @@ def receive(configuration: ClientConfiguration, topic: str, wanted: int, express
     consumer.startup()
     while wanted > 0:
         for received in consumer.receive(8, 20):
-            say(f"received {received.body.decode()}")
+            # First this: time may jump as soon as it is said, beyond the time for which it is hidden.
             consumer.ack(received)
+            say(f"received {received.body.decode()}")
             wanted -= 1
     return consumer
 

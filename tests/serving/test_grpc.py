@@ -222,3 +222,18 @@ def test_a_port_that_is_taken_is_told(lab: Lab) -> None:
     assert not lab.world.outside.served
     with lab.serve() as serving:
         assert serving.endpoints.startswith("127.0.0.1:")
+
+
+def test_the_end_is_told_to_who_is_connected_and_leaves_nothing_in_the_terminal(
+    lab: Lab, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with lab.serve() as serving:
+        client = Client(serving.endpoints)
+        stream = client.telemetry([client.settings()])
+        stream.next()
+    with pytest.raises(grpc.RpcError) as error:
+        stream.next()
+    assert (error.value.code(), error.value.details()) == (
+        grpc.StatusCode.UNAVAILABLE, "the connection was closed by the proxy",
+    )  # fmt: skip
+    assert "Traceback" not in capfd.readouterr().err
