@@ -305,11 +305,8 @@ class Edge:
         self._wake()
 
     def set_paused(self, paused: bool) -> None:
-        """Let the world's time stand still, or go on (from any thread)."""
-        self._loop.call_soon_threadsafe(self._set_paused, paused)
-
-    def _set_paused(self, paused: bool) -> None:
+        """Let the world's time stand still, or go on (from any thread); it holds when this returns."""
         if self.paused and not paused:
             self._from_now_on()
         self.paused = paused
-        self._wake()
+        self._loop.call_soon_threadsafe(self._wake)

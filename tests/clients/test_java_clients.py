@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from mqlab.lab import Lab
 from mqlab.replay import read_report, replay
 from mqlab.scenarios import get
 from mqlab.serving import Serving
+from mqlab.trace.record import KIND
 
-from .conftest import Starts
+from .conftest import WAIT_S, Starts
 
 
 @pytest.fixture
@@ -54,11 +56,13 @@ def test_delayed_messages_come_when_time_has_jumped(start: Starts, serving: Serv
 
 
 def test_what_fails_again_and_again_becomes_a_dead_letter(start: Starts, serving: Serving, lab: Lab) -> None:
+    is_dead = threading.Event()
+    lab.world.hooks.attach(lambda row: is_dead.set() if row[KIND] == "MessageStored" and "%DLQ%failing" in row else None)
     use = start("fail", serving.name_server)
     for number in range(3):
         use.until(f"try {number} of first")
         serving.fast_forward("31s")
-    lab.run_until(lambda: any(r.kind == "MessageStored" and r.topic == "%DLQ%failing" for r in lab.history.records()))
+    assert is_dead.wait(WAIT_S), "the client gives a message back after its last try, too"
 
 
 def test_a_queue_is_read_in_order(start: Starts, serving: Serving) -> None:
