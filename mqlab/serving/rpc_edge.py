@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,9 @@ MOST_HEARTBEATS = 32
 
 CANCELLED_SECONDS = 0.05
 """The end of what a client says comes a moment before the news that it has cancelled the call."""
+
+IN_TURN_SECONDS = 0.1
+"""How long a call waits at most for what its client said before in a standing stream."""
 
 LAST_SECONDS = 1.0
 """How long calls have to end when the serving does."""
@@ -74,8 +78,14 @@ class Call:
             self._peer.bring(request_bytes(self.stream_id, self.path, metadata, None, ends=True))
             return
         one = not RPCS[self.path].client_streams
+        first_said = asyncio.Event()
+        if not one:
+            self._peer.first_said = first_said
         async for message in requests:
             await self._peer.may_read.wait()
+            if one:
+                await self._peer.in_turn()
+            first_said.set()
             self._peer.bring(request_bytes(self.stream_id, self.path, opening, message, ends=one))
             opening = None
             if self.path == HEARTBEAT.path:
@@ -109,6 +119,16 @@ class Peer:
         self._heartbeats: dict[bytes, dict[str, str]] = {}
         self._idle: asyncio.TimerHandle | None = None
         self.open = False
+        self.first_said = asyncio.Event()
+        """Set when something was said in the standing stream that was opened last."""
+        self.first_said.set()
+
+    async def in_turn(self) -> None:
+        """Wait for what was said before: grpcio may hand over a call before the first words of a stream opened earlier,
+        and a proxy answers no call of a client whose settings it has not heard.
+        """
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.first_said.wait(), IN_TURN_SECONDS)
 
     def come_in(self) -> bool:
         """Connect to the world; False when there are too many already."""

@@ -6,9 +6,9 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mqlab.arguments import check_count
 from mqlab.errors import LearnerError, SimulationError
@@ -96,7 +96,10 @@ class Serving:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._edge.run(self._ready))
+            if self.lab.proxies:
+                _run_with_grpcio(self._edge.run(self._ready))
+            else:
+                asyncio.run(self._edge.run(self._ready))
         finally:
             self.lab.world.outside.served = False
             self._ready.set()
@@ -191,6 +194,28 @@ class Serving:
     def __repr__(self) -> str:
         where = ", ".join(f"{name} {address}" for name, address in self.addresses.items())
         return f"<Serving {where}: {self.state}, {self.connections} connections>"
+
+
+_loops_of_grpcio: list[asyncio.AbstractEventLoop] = []
+"""Loops in which grpcio has served, for those who serve next.
+
+It may have something to tell a loop that has done its work, and loses what it has for others where that is closed.
+"""
+
+
+def _run_with_grpcio(serving: Coroutine[Any, Any, None]) -> None:
+    """As `asyncio.run`, in a loop that is not closed."""
+    loop = _loops_of_grpcio.pop() if _loops_of_grpcio else asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(serving)
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+    finally:
+        asyncio.set_event_loop(None)
+        _loops_of_grpcio.append(loop)
 
 
 def _teller(lab: Served) -> Callable[[], object] | None:

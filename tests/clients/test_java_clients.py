@@ -57,7 +57,8 @@ def test_delayed_messages_come_when_time_has_jumped(start: Starts, serving: Serv
 
 def test_what_fails_again_and_again_becomes_a_dead_letter(start: Starts, serving: Serving, lab: Lab) -> None:
     is_dead = threading.Event()
-    lab.world.hooks.attach(lambda row: is_dead.set() if row[KIND] == "MessageStored" and "%DLQ%failing" in row else None)
+    stored = ("MessageStored", "%DLQ%failing")
+    lab.world.hooks.attach(lambda row: is_dead.set() if row[KIND] == stored[0] and stored[1] in row else None)
     use = start("fail", serving.name_server)
     for number in range(3):
         use.until(f"try {number} of first")
