@@ -89,20 +89,21 @@ class RpcConnection:
             try:
                 frame = decode_frame(frame, self.paths, is_answer=self.is_client)
             except (ProtocolError, ValueError, KeyError, AttributeError) as error:
-                self._refuse(str(error))
+                self.refused(str(error))
+                self.close()
                 return
         world = self.node.world
         if world.hooks.on and (frame.message is not None or frame.status is not None):
             world.hooks.emit(self._event(frame, self._read_frames, sent=False))
         self.handle(frame)
 
-    def _refuse(self, reason: str) -> None:
+    def refused(self, reason: str) -> None:
+        """Tell that the frame that has just come is no good."""
         hooks, endpoint = self.node.hooks, self.endpoint
         if hooks.on:
             hooks.emit(
                 FrameRefused(endpoint.connection_id, self._read_frames, endpoint.local, endpoint.remote, reason)
             )
-        self.close()
 
     def _event(self, frame: RpcFrame, number: int, *, sent: bool) -> tuple[Any, ...]:
         endpoint = self.endpoint

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from mqlab.errors import ProtocolError
-from mqlab.protocol.v2.protobuf import decode, encode
-from mqlab.protocol.v2.service import RPCS
+from mqlab.protocol.v2.protobuf import ProtobufError, decode, encode
+from mqlab.protocol.v2.service import RPCS, Rpc
 from mqlab.rpc.status import StatusCode
 
 DATA, HEADERS, RST_STREAM = 0, 1, 3
@@ -32,6 +32,7 @@ class RpcFrame(NamedTuple):
 
     `path` names the call in each frame, as the receiver of bytes knows it from the stream's first one. `metadata`
     opens the stream; `status` closes the server's side, `reset` the whole stream. `is_answer` says who sends.
+    `malformed` says what is wrong with a request that cannot be read.
     """
 
     stream_id: int
@@ -43,6 +44,7 @@ class RpcFrame(NamedTuple):
     status: StatusCode | None = None
     description: str = ""
     reset: bool = False
+    malformed: str = ""
 
     @property
     def method(self) -> str:
@@ -93,7 +95,10 @@ def decode_frame(data: bytes, paths: Mapping[int, str], *, is_answer: bool) -> R
             rpc = RPCS.get(frame.path)
             if rpc is None:
                 raise ProtocolError(f"a message of the unknown call {frame.path!r}")
-            frame = frame._replace(message=decode(rpc.response if is_answer else rpc.request, payload[5:]))
+            if is_answer:
+                frame = frame._replace(message=decode(rpc.response, payload[5:]))
+            else:
+                frame = _with_request(frame, rpc, payload[5:])
         frame = frame._replace(ends=frame.ends or bool(flags & END_STREAM))
     return frame
 
@@ -133,6 +138,13 @@ def answer_parts(data: bytes) -> list[tuple[int, bytes | tuple[StatusCode, str]]
             if frame.status is not None:
                 parts.append((stream_id, (frame.status, frame.description)))
     return parts
+
+
+def _with_request(frame: RpcFrame, rpc: Rpc, message: bytes) -> RpcFrame:
+    try:
+        return frame._replace(message=decode(rpc.request, message))
+    except ProtobufError as error:
+        return frame._replace(malformed=str(error))
 
 
 def _with_headers(frame: RpcFrame, payload: bytes) -> RpcFrame:

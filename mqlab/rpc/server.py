@@ -125,6 +125,9 @@ class ServerConnection(RpcConnection):
     def handle(self, frame: RpcFrame) -> None:
         """Open a stream, or give a frame to its stream."""
         stream = self.streams.get(frame.stream_id)
+        if frame.malformed:
+            self._cannot_read(frame, stream)
+            return
         if stream is None:
             if frame.metadata is None:
                 return
@@ -148,6 +151,16 @@ class ServerConnection(RpcConnection):
             self.paths[frame.stream_id] = frame.path
             self._server.serve(stream)
         stream.heard(frame)
+
+    def _cannot_read(self, frame: RpcFrame, stream: ServerStream | None) -> None:
+        """End a call whose message is none, and no other (io.grpc.internal.ServerImpl, internalClose)."""
+        if stream is None and frame.metadata is None:
+            return
+        self.refused(frame.malformed)
+        failed = "Application error processing RPC"
+        self.write(RpcFrame(frame.stream_id, frame.path, True, None, None, True, StatusCode.UNKNOWN, failed))
+        if stream is not None:
+            stream.cancelled()
 
     def closed(self) -> None:
         """Cancel every call of a connection that has closed."""

@@ -74,7 +74,9 @@ class Line(asyncio.Protocol):
             self.transport.resume_reading()
 
     def write(self, data: bytes) -> None:
-        """Send what the world has sent."""
+        """Send what the world has sent, if there is still somebody."""
+        if self.transport.is_closing():
+            return
         self.transport.write(data)
         if self.transport.get_write_buffer_size() > MOST_UNSENT_BYTES:
             self.transport.abort()
