@@ -52,7 +52,7 @@ LAB_FLAGS ?=
 IN_PARALLEL = $(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile
 NOTEBOOKS = $(NBVAL) --nbval-current-env --nbval-cell-timeout=120
 # Directories of tests that have a target of their own, so that `make test` takes eight minutes on two cores.
-APART := attacks browser clients cluster grading lite nbgrader pip storage ways wheelhouse
+APART := attacks browser clients cluster grading lite nbgrader pip storage storm ways wheelhouse
 
 .PHONY: help
 help: ## this text
@@ -123,6 +123,10 @@ storage-test: all-sets $(STAMPS)/storage $(CACHE)/jars/.stamp ## traces and tabl
 clients-test: all-sets $(CACHE)/clients/.stamp ## RocketMQ's own clients (Java, Python) with a served world; asks Maven for the former, and needs a JDK
 	@$(MAKE) VENV=$(CLIENTS_VENV) $(CLIENTS_VENV)/.stamps/clients
 	MQLAB_CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python MQLAB_CLIENTS=$(CACHE)/clients $(PY) -m pytest $(PYTEST_FLAGS) tests/clients
+
+.PHONY: storm-test
+storm-test: all-sets ## mqlab serve under a million bad frames, a thousand silent connections and twenty kills (ten minutes)
+	$(PY) -m pytest -s $(PYTEST_FLAGS) tests/storm
 
 .PHONY: grading-test
 grading-test: all-sets bubblewrap ## marking: a class, exams, likeness, and hostile notebooks

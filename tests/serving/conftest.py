@@ -1,8 +1,12 @@
-"""A program outside: a remoting client of one socket, which waits for its answers."""
+"""Programs at both sides of a socket: a remoting client, which waits for its answers, and `mqlab serve`."""
 
 from __future__ import annotations
 
+import json
+import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
@@ -28,6 +32,8 @@ from mqlab.protocol.heartbeat import (
 )
 from mqlab.remoting.frame_reader import FrameReader
 from mqlab.serving import Serving
+
+ANY_PORT = ("--port", "0")
 
 TIMEOUT_S = 20
 """No answer takes so long on a machine that works."""
@@ -142,3 +148,36 @@ def serving(lab: Lab) -> Iterator[Serving]:
 @pytest.fixture
 def broker_address(serving: Serving) -> str:
     return f"127.0.0.1:{serving.ports['broker-a']}"
+
+
+class Server:
+    """A process of `mqlab serve`, and what it said."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "mqlab", "serve", *ANY_PORT, *arguments], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.told: dict[str, Any] = json.loads(self.process.stdout.readline() or "{}")
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal and wait for the end."""
+        self.process.send_signal(how)
+        code = self.process.wait(30)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+@pytest.fixture
+def servers() -> Iterator[list[Server]]:
+    made: list[Server] = []
+    yield made
+    for server in made:
+        if server.process.poll() is None:
+            server.end(signal.SIGKILL)
+
+
+def start(servers: list[Server], *arguments: str) -> Server:
+    servers.append(Server(*arguments))
+    return servers[-1]

@@ -6,9 +6,8 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,42 +15,7 @@ from mqlab.commands import serve
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
 from mqlab.replay import read_report, replay
-from tests.serving.conftest import Connects
-
-ANY_PORT = ("--port", "0")
-
-
-class Server:
-    """A process of `mqlab serve`, and what it said."""
-
-    def __init__(self, *arguments: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "mqlab", "serve", *ANY_PORT, *arguments], stdout=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout is not None
-        self.told: dict[str, Any] = json.loads(self.process.stdout.readline() or "{}")
-
-    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """Send a signal and wait for the end."""
-        self.process.send_signal(how)
-        code = self.process.wait(30)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        return code
-
-
-@pytest.fixture
-def servers() -> Iterator[list[Server]]:
-    made: list[Server] = []
-    yield made
-    for server in made:
-        if server.process.poll() is None:
-            server.end(signal.SIGKILL)
-
-
-def start(servers: list[Server], *arguments: str) -> Server:
-    servers.append(Server(*arguments))
-    return servers[-1]
+from tests.serving.conftest import ANY_PORT, Connects, Server, start
 
 
 def test_it_says_where_it_is_in_a_line_and_a_file(servers: list[Server], connect: Connects, tmp_path: Path) -> None:
