@@ -52,7 +52,7 @@ LAB_FLAGS ?=
 IN_PARALLEL = $(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile
 NOTEBOOKS = $(NBVAL) --nbval-current-env --nbval-cell-timeout=120
 # Directories of tests that have a target of their own, so that `make test` takes eight minutes on two cores.
-APART := attacks browser clients cluster grading lite nbgrader pip storage storm ways wheelhouse
+APART := attacks browser clients cluster grading lite nbgrader pip real storage storm ways wheelhouse
 
 .PHONY: help
 help: ## this text
@@ -127,6 +127,17 @@ clients-test: all-sets $(CACHE)/clients/.stamp ## RocketMQ's own clients (Java, 
 .PHONY: storm-test
 storm-test: all-sets ## mqlab serve under a million bad frames, a thousand silent connections and twenty kills (ten minutes)
 	$(PY) -m pytest -s $(PYTEST_FLAGS) tests/storm
+
+.PHONY: real
+real: all-sets $(CACHE)/real/.stamp ## start a real RocketMQ 5.3.3 to compare with, until Ctrl-C (REAL='--port 9876 --proxy-port 8081'; needs Maven and Java)
+	@MQLAB_REAL=$(CACHE)/real $(PY) -m tests.real $(REAL)
+
+.PHONY: real-jars
+real-jars: $(CACHE)/real/.stamp ## fetch that RocketMQ, 90 MB, for what starts it itself
+
+.PHONY: real-test
+real-test: all-sets $(CACHE)/real/.stamp ## what starts and ends a real RocketMQ 5.3.3
+	MQLAB_REAL=$(CACHE)/real $(PY) -m pytest $(PYTEST_FLAGS) tests/real
 
 .PHONY: grading-test
 grading-test: all-sets bubblewrap ## marking: a class, exams, likeness, and hostile notebooks
@@ -318,6 +329,13 @@ $(CACHE)/clients/.stamp: tests/clients/pom.xml
 	  mvn --quiet --batch-mode --file tests/clients/pom.xml -Drocketmq.version=$$version \
 	    dependency:copy-dependencies -DoutputDirectory=$(CACHE)/clients/$$version || exit 1; \
 	done
+	@touch $@
+
+# The real thing: name server, broker, proxy and tools.
+$(CACHE)/real/.stamp: tests/real/pom.xml
+	@command -v mvn java >/dev/null || { echo 'a real RocketMQ needs mvn (Maven), to fetch it, and java' >&2; exit 1; }
+	mvn --quiet --batch-mode --file tests/real/pom.xml dependency:copy-dependencies -DincludeScope=runtime \
+	  -DoutputDirectory=$(CACHE)/real
 	@touch $@
 
 $(STAMPS)/s3-server: requirements/s3-server.txt $(STAMPS)/build

@@ -17,6 +17,7 @@ PROMISED = {
     "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
     "clients-test", "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
     "grading-test", "labs-all-ways", "mutants", "nbgrader-test", "pip-test", "wheels",
+    "real", "real-jars", "real-test",
     "spark-archive", "spark-cluster-test", "spark-slow-test", "spark-test",
     "site", "site-test", "slides", "storage", "storage-test", "unreached", "wheelhouse", "wheelhouse-test",
 }  # fmt: skip
@@ -27,7 +28,7 @@ STEPS = (
 )  # fmt: skip
 """What .ci/run runs, in this order."""
 
-NOT_IN_CI = {"clients", "nbgrader", "storage", "ways", "wheelhouse"}
+NOT_IN_CI = {"clients", "nbgrader", "real", "storage", "ways", "wheelhouse"}
 """Directories of tests that take too long for it, or an environment of their own."""
 
 
