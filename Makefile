@@ -175,6 +175,10 @@ bench-spark: all-sets ## measure Spark with 1, 10 and 100 M events (hours; BENCH
 bench-grade: all-sets bubblewrap ## mark 200 notebooks, honest, wrong and hostile ones, and measure that (about 20 minutes)
 	$(PY) -m benchmarks grading --out out/bench-grade.json
 
+.PHONY: bench-serve
+bench-serve: all-sets fast $(CACHE)/real/.stamp ## measure mqlab serve beside a real RocketMQ 5.3.3 (needs Maven and a JDK)
+	MQLAB_REAL=$(CACHE)/real $(PY) -m benchmarks serving --out out/bench-serve.json
+
 .PHONY: site
 site: $(STAMPS)/site $(STAMPS)/labs $(STAMPS)/project ## build the web site in out/site: pages, and the labs playable in the browser
 	$(PY) -m website

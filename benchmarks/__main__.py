@@ -1,7 +1,8 @@
 """`python -m benchmarks`: measures every figure, prints the table, and writes out/bench.json.
 
-What takes longer than five minutes is measured only when it is named: grading, and spark-build, spark-questions,
-spark-explore, for which --events and --data choose sizes and where data sets and tables are.
+What takes longer than five minutes is measured only when it is named: grading, serving (beside a real RocketMQ), and
+spark-build, spark-questions, spark-explore, for which --events and --data choose sizes and where data sets and tables
+are.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from benchmarks import (
     pop,
     recording,
     scale,
+    serving,
     spark_build,
     spark_explore,
     spark_questions,
@@ -66,6 +68,7 @@ AREAS: dict[str, list[Measure]] = {
 
 LONG: dict[str, Callable[[Wanted], Iterable[Figure]]] = {
     "grading": grading.marking,
+    "serving": lambda _wanted: serving.serving(),
     "spark-build": spark_build.building,
     "spark-questions": spark_questions.questions,
     "spark-explore": spark_explore.against_the_command_line,

@@ -13,13 +13,15 @@ from .tree import ROOT, make_targets, read
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/dependencies.md")
 PROMISED = {
-    "attacks", "bubblewrap", "help", "lab", "run", "test", "bench", "bench-grade", "bench-spark",
+    "attacks", "bubblewrap", "help", "lab", "run", "test", "bench", "bench-grade", "bench-serve",
+    "bench-spark",
     "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
     "clients-test", "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
     "grading-test", "labs-all-ways", "mutants", "nbgrader-test", "pip-test", "wheels",
     "real", "real-jars", "real-test",
     "spark-archive", "spark-cluster-test", "spark-slow-test", "spark-test",
-    "site", "site-test", "slides", "storage", "storage-test", "unreached", "wheelhouse", "wheelhouse-test",
+    "site", "site-test", "slides", "storage", "storage-test", "storm-test",
+    "unreached", "wheelhouse", "wheelhouse-test",
 }  # fmt: skip
 
 STEPS = (
@@ -28,7 +30,7 @@ STEPS = (
 )  # fmt: skip
 """What .ci/run runs, in this order."""
 
-NOT_IN_CI = {"clients", "nbgrader", "real", "storage", "ways", "wheelhouse"}
+NOT_IN_CI = {"clients", "nbgrader", "real", "storage", "storm", "ways", "wheelhouse"}
 """Directories of tests that take too long for it, or an environment of their own."""
 
 
