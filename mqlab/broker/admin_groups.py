@@ -75,9 +75,9 @@ class AdminGroups:
 
     def _get_group_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         group = request.header_as(h.GetSubscriptionGroupConfigRequestHeader).group
-        config = self._groups.subscription_group_table.get(group)
+        config = self._groups.find_subscription_group_config(group)
         if config is None:
-            raise RequestError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"No group in this broker. group: {group}")
+            raise RequestError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "No group in this broker")
         return RemotingCommand.response(ResponseCode.SUCCESS, body=config.encode())
 
     def _get_all_group_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:

@@ -94,8 +94,9 @@ class ClientActivity:
         except MqlabError as error:
             theirs = isinstance(error, GrpcProxyException) and Code.BAD_REQUEST <= error.code < Code.INTERNAL_ERROR
             code = StatusCode.INVALID_ARGUMENT if theirs else StatusCode.INTERNAL
+            said = error.error_message if isinstance(error, GrpcProxyException) else str(error)
             if not stream.over:
-                stream.end(code, f"process client telemetryCommand failed. {error}")
+                stream.end(code, f"process client telemetryCommand failed. {said}")
 
     async def _process_and_write_client_settings(
         self, ctx: ProxyContext, stream: ServerStream, settings: Settings
@@ -109,6 +110,9 @@ class ClientActivity:
         elif settings.subscription is not None:
             validate_consumer_group(settings.subscription.group)
             assert settings.subscription.group is not None
+            if settings.client_type not in CONSUMERS:
+                kind = name_of(settings.client_type or ClientType.UNSPECIFIED)
+                raise GrpcProxyException(Code.INTERNAL_SERVER_ERROR, f"Client type is not consumer, type: {kind}")
             check_subscriptions(settings.subscription.subscriptions)
             group = settings.subscription.group.name
             self._clients.register_consumer(group, ctx.client_id)
@@ -179,9 +183,15 @@ async def _for_each_place(
 
 
 def check_subscriptions(entries: Sequence[SubscriptionEntry]) -> None:
-    """GrpcProxyException for a filter that cannot be read."""
+    """GrpcProxyException for a filter that cannot be read.
+
+    Java: org.apache.rocketmq.proxy.grpc.v2.client.ClientActivity.buildSubscriptionDataSet.
+    """
     for entry in entries:
-        subscription_of(entry.topic.name, entry.expression)
+        try:
+            subscription_of(entry.topic.name, entry.expression)
+        except GrpcProxyException as error:
+            raise GrpcProxyException(error.code, "expression format is not correct") from None
 
 
 def subscription_of(topic: str, expression: FilterExpression) -> SubscriptionData:

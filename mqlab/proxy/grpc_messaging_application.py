@@ -13,7 +13,7 @@ from mqlab.protocol.v2.protobuf import name_of
 from mqlab.proxy.errors import GrpcProxyException
 from mqlab.proxy.proxy_context import ProxyContext
 from mqlab.proxy.response_builder import status_of
-from mqlab.rpc import RpcError, ServerStream, StatusCode
+from mqlab.rpc import RpcError, ServerStream
 from mqlab.trace.events.proxy import RpcRefused
 
 if TYPE_CHECKING:
@@ -91,25 +91,23 @@ class GrpcMessagingApplication:
         }
 
     def serve(self, stream: ServerStream) -> None:
-        """A call has come."""
-        if stream.rpc is service.TELEMETRY:
-            try:
-                self._activities.client.telemetry(ProxyContext.of(stream), stream)
-            except GrpcProxyException as error:
-                stream.end(StatusCode.INVALID_ARGUMENT, str(error))
-        else:
-            stream.on_message = lambda request: self._add_executor(stream, request)
-
-    def _add_executor(self, stream: ServerStream, request: Any) -> None:
-        """Give a call to its threads; one that says no client id, or that the pool has no room for, is refused.
-
-        Java: org.apache.rocketmq.proxy.grpc.v2.GrpcMessagingApplication.addExecutor.
-        """
+        """A call has come; who does not say its client id is refused."""
         try:
             ctx = ProxyContext.of(stream)
         except GrpcProxyException as error:
-            self._refuse(stream, "", status_of(error))
+            refused = status_of(error)
+            stream.on_message = lambda request: self._refuse(stream, "", refused)
             return
+        if stream.rpc is service.TELEMETRY:
+            self._activities.client.telemetry(ctx, stream)
+        else:
+            stream.on_message = lambda request: self._add_executor(ctx, stream, request)
+
+    def _add_executor(self, ctx: ProxyContext, stream: ServerStream, request: Any) -> None:
+        """Give a call to its threads; one that the pool has no room for is refused.
+
+        Java: org.apache.rocketmq.proxy.grpc.v2.GrpcMessagingApplication.addExecutor.
+        """
         route = self._routes[stream.rpc]
         if not route.pool.submit(self._begin, ctx, request, route.serve, service_us=route.service_us):
             self._refuse(stream, ctx.client_id, Status(Code.TOO_MANY_REQUESTS, "flow limit"))

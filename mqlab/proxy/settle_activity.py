@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.errors import MQBrokerException, MqlabError
-from mqlab.protocol.extra_info import parse_handle
+from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.extra_info import ReceiptHandle, parse_handle
 from mqlab.protocol.v2.definition import Code, Status
 from mqlab.protocol.v2.service import (
     AckMessageEntry,
@@ -18,6 +19,7 @@ from mqlab.protocol.v2.service import (
     ForwardMessageToDeadLetterQueueResponse,
 )
 from mqlab.proxy.client_manager import ClientKey
+from mqlab.proxy.errors import GrpcProxyException
 from mqlab.proxy.grpc_validator import validate_consumer_group, validate_invisible_time, validate_topic
 from mqlab.proxy.response_builder import OK, status_of, status_of_all, status_of_code
 
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from mqlab.proxy.proxy_config import ProxyConfig
     from mqlab.proxy.proxy_context import ProxyContext
     from mqlab.proxy.receipt_handle_manager import ReceiptHandleManager
+
+
+HANDLE_PARTS = 8
+"""What a handle has at least; the ninth part is the place in the commit log."""
 
 
 class SettleActivity:
@@ -58,7 +64,7 @@ class SettleActivity:
         group = request.group.name
         try:
             handle = self._handles.remove(
-                ClientKey(group, ctx.client_id), entry.message_id, parse_handle(entry.receipt_handle)
+                ClientKey(group, ctx.client_id), entry.message_id, _decoded(entry.receipt_handle)
             )
             done = await self._consumers.ack_message(handle, request.topic.name, group)
             status = OK if done else Status(Code.INTERNAL_SERVER_ERROR, "ack failed: status is abnormal")
@@ -75,7 +81,7 @@ class SettleActivity:
         validate_invisible_time(request.invisible_duration, 0, self._config.max_invisible_time_mills)
         group = request.group.name
         handle = self._handles.remove(
-            ClientKey(group, ctx.client_id), request.message_id, parse_handle(request.receipt_handle)
+            ClientKey(group, ctx.client_id), request.message_id, _decoded(request.receipt_handle)
         )
         changed = await self._consumers.change_invisible_time(
             handle, request.topic.name, group, request.invisible_duration
@@ -94,7 +100,7 @@ class SettleActivity:
         validate_consumer_group(request.group)
         group = request.group.name
         handle = self._handles.remove(
-            ClientKey(group, ctx.client_id), request.message_id, parse_handle(request.receipt_handle)
+            ClientKey(group, ctx.client_id), request.message_id, _decoded(request.receipt_handle)
         )
         try:
             await self._consumers.forward_message_to_dead_letter_queue(
@@ -102,4 +108,19 @@ class SettleActivity:
             )
         except MQBrokerException as error:
             return ForwardMessageToDeadLetterQueueResponse(status_of_code(error.response_code, error.error_message))
-        return ForwardMessageToDeadLetterQueueResponse(OK)
+        return ForwardMessageToDeadLetterQueueResponse(status_of_code(int(ResponseCode.SUCCESS), None))
+
+
+def _decoded(text: str) -> ReceiptHandle:
+    """The handle that a text is; GrpcProxyException, worded as Java's error, for one with too few parts.
+
+    Java: org.apache.rocketmq.common.consumer.ReceiptHandle.decode.
+    """
+    parts = len(text.rstrip(" ").split(" "))
+    if parts < HANDLE_PARTS:
+        raise GrpcProxyException(
+            Code.INTERNAL_SERVER_ERROR,
+            f"Parse failed, dataList size {parts}. IllegalArgumentException. "
+            "org.apache.rocketmq.common.consumer.ReceiptHandle.decode(ReceiptHandle.java:56)",
+        )
+    return parse_handle(text)

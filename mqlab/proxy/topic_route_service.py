@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 ROUTE_TIMEOUT_MS = 3_000
 
+FAQ = "\nFor more information, please visit the url, https://rocketmq.apache.org/docs/bestPractice/06FAQ"
+"""What Java's clients put behind an error (org.apache.rocketmq.common.help.FAQUrl.attachDefaultURL)."""
+
 
 class TopicRouteService:
     """Views of topics by name, asked of the name server.
@@ -61,7 +64,7 @@ class TopicRouteService:
         view = await self._cache.get(topic)
         if view is None:
             raise MQClientException(
-                f"No topic route info in name server for the topic: {topic}", int(ResponseCode.TOPIC_NOT_EXIST)
+                f"No topic route info in name server for the topic: {topic}{FAQ}", int(ResponseCode.TOPIC_NOT_EXIST)
             )
         return view
 

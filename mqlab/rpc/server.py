@@ -153,12 +153,11 @@ class ServerConnection(RpcConnection):
         stream.heard(frame)
 
     def _cannot_read(self, frame: RpcFrame, stream: ServerStream | None) -> None:
-        """End a call whose message is none, and no other (io.grpc.internal.ServerImpl, internalClose)."""
+        """End a call whose message is none, and no other, without a word (io.grpc.internal.ServerImpl, internalClose)."""
         if stream is None and frame.metadata is None:
             return
         self.refused(frame.malformed)
-        failed = "Application error processing RPC"
-        self.write(RpcFrame(frame.stream_id, frame.path, True, None, None, True, StatusCode.UNKNOWN, failed))
+        self.write(RpcFrame(frame.stream_id, frame.path, True, None, None, True, StatusCode.UNKNOWN))
         if stream is not None:
             stream.cancelled()
 

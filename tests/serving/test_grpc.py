@@ -148,26 +148,35 @@ def test_a_client_that_waits_is_woken_by_what_is_sent(client: Client, serving: S
         sender.channel.close()
 
 
-def test_a_call_that_nobody_serves_is_unimplemented(client: Client) -> None:
-    with pytest.raises(grpc.RpcError) as error:
-        client.channel.unary_unary("/apache.rocketmq.v2.MessagingService/Nothing")(b"", timeout=20)
-    assert error.value.code() is grpc.StatusCode.UNIMPLEMENTED
-    with pytest.raises(grpc.RpcError) as error:
-        client.channel.unary_unary("/other.Service/Nothing")(b"", timeout=20)
-    assert error.value.code() is grpc.StatusCode.UNIMPLEMENTED
-
-
-def test_bytes_that_are_no_message_end_the_calls_of_that_program_and_of_no_other(
-    client: Client, serving: Serving, lab: Lab
+@pytest.mark.parametrize(
+    ("path", "details"),
+    [
+        (f"/{v2.SERVICE}/PullMessage", f"Method {v2.SERVICE}/PullMessage is unimplemented"),
+        (f"/{v2.SERVICE}/UpdateOffset", f"Method {v2.SERVICE}/UpdateOffset is unimplemented"),
+        (f"/{v2.SERVICE}/GetOffset", f"Method {v2.SERVICE}/GetOffset is unimplemented"),
+        (f"/{v2.SERVICE}/QueryOffset", f"Method {v2.SERVICE}/QueryOffset is unimplemented"),
+        (f"/{v2.SERVICE}/SyncLiteSubscription", f"Method not found: {v2.SERVICE}/SyncLiteSubscription"),
+        (f"/{v2.SERVICE}/Nothing", f"Method not found: {v2.SERVICE}/Nothing"),
+        ("/grpc.health.v1.Health/Check", "Method not found: grpc.health.v1.Health/Check"),
+    ],
+)
+def test_a_call_that_nobody_serves_is_unimplemented_in_the_words_of_the_real_proxy(
+    client: Client, path: str, details: str
 ) -> None:
-    bad = Client(serving.endpoints, "client-2")
     with pytest.raises(grpc.RpcError) as error:
-        bad.channel.unary_unary(v2.SEND_MESSAGE.path)(b"\xff" * 20, timeout=20, metadata=METADATA)
-    assert error.value.code() is grpc.StatusCode.UNAVAILABLE
+        client.channel.unary_unary(path)(b"\x0a\x00", timeout=20, metadata=client.metadata)
+    assert (error.value.code(), error.value.details()) == (grpc.StatusCode.UNIMPLEMENTED, details)
+
+
+def test_bytes_that_are_no_message_end_their_call_and_no_other(client: Client, lab: Lab) -> None:
+    stream = client.telemetry([client.settings()])
+    stream.next()
+    with pytest.raises(grpc.RpcError) as error:
+        client.channel.unary_unary(v2.SEND_MESSAGE.path)(b"\xff" * 20, timeout=20, metadata=client.metadata)
+    assert (error.value.code(), error.value.details()) == (grpc.StatusCode.UNKNOWN, "")
     assert "FrameRefused" in kinds(lab)
     assert client.send(b"1").status.code == d.Code.OK
-    assert bad.route().status.code == d.Code.OK, "the next call comes in anew"
-    bad.channel.close()
+    assert stream.is_active()
 
 
 def test_a_client_that_gives_up_cancels_its_call(client: Client, lab: Lab, serving: Serving) -> None:

@@ -77,6 +77,24 @@ class FilterType(IntEnum):
     SQL = 2
 
 
+class Language(IntEnum):
+    """What a client is written in."""
+
+    UNSPECIFIED = 0
+    JAVA = 1
+    CPP = 2
+    DOT_NET = 3
+    GOLANG = 4
+    RUST = 5
+    PYTHON = 6
+    PHP = 7
+    NODE_JS = 8
+    RUBY = 9
+    OBJECTIVE_C = 10
+    DART = 11
+    KOTLIN = 12
+
+
 class TransactionResolution(IntEnum):
     """How a transaction ended."""
 
@@ -299,6 +317,15 @@ class Subscription(NamedTuple):
     long_polling_timeout: Annotated[Duration | None, 5] = None
 
 
+class UA(NamedTuple):
+    """Which program a client is, and where it runs."""
+
+    language: Annotated[Language, 1] = Language.UNSPECIFIED
+    version: Annotated[str, 2] = ""
+    platform: Annotated[str, 3] = ""
+    hostname: Annotated[str, 4] = ""
+
+
 class Metric(NamedTuple):
     """Whether and where a client shall report measurements."""
 
@@ -315,4 +342,5 @@ class Settings(NamedTuple):
     request_timeout: Annotated[Duration | None, 4] = None
     publishing: Annotated[Publishing | None, 5] = None
     subscription: Annotated[Subscription | None, 6] = None
+    user_agent: Annotated[UA | None, 7] = None
     metric: Annotated[Metric | None, 8] = None

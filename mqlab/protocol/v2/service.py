@@ -1,6 +1,6 @@
 """The calls of apache.rocketmq.v2.MessagingService (service.proto): requests, answers, and the table of calls.
 
-Differs from RocketMQ: user agents, lite topics and what administrators ask of a client are absent. Four calls are there
+Differs from RocketMQ: lite topics and what administrators ask of a client are absent. Four calls are there
 by name alone: the proxy of 5.3.3 itself does not serve them.
 """
 
