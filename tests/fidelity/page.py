@@ -13,7 +13,7 @@ import re
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "docs" / "fidelity.toml"
@@ -40,6 +40,12 @@ says. **absent**: mqlab does not have it, for the reason in the row.
 """
 
 
+SESSIONS = "Recorded sessions"
+"""The area of docs/fidelity.toml that lists in what our proxy answered otherwise than the real one did: not mechanisms,
+but patterns of differences with a reason, which tests/proxy compares with what it finds.
+"""
+
+
 class PageError(Exception):
     """A row of docs/fidelity.toml names what does not exist, or lacks what it needs."""
 
@@ -58,8 +64,38 @@ class Mechanism(NamedTuple):
 
 def read() -> list[Mechanism]:
     """All rows in the order of the file; PageError names the first that is wrong."""
-    table = tomllib.loads(SOURCE.read_text(encoding="utf-8"))
-    return [_mechanism(area, name, row) for area, rows in table.items() for name, row in rows.items()]
+    return [
+        _mechanism(area, name, row) for area, rows in _table().items() for name, row in rows.items() if area != SESSIONS
+    ]
+
+
+SESSIONS_HEAD = """\
+Sessions of official 5.x clients (Python, Node, Java, and requests made by hand) with a real proxy were recorded message
+by message. Their clients' side is said to our proxy, and its answers are compared, field by field. This is all that
+differs (session: step: call field; `*` is whatever). tests/proxy/test_golden_sessions.py fails for a difference that is
+not here, and for one that is here and is no more."""
+
+
+class Named(NamedTuple):
+    """Differences that are known: in a word, why they are there, and the patterns that name them."""
+
+    name: str
+    because: str
+    differs: tuple[str, ...]
+
+
+def named_differences() -> list[Named]:
+    """What is known to differ in recorded sessions; PageError for a row without a reason or a pattern."""
+    found = []
+    for name, row in _table().get(SESSIONS, {}).items():
+        if set(row) != {"because", "differs"} or not row["because"] or not row["differs"]:
+            raise PageError(f"{name!r} in {SESSIONS!r} has `because` and `differs`, and nothing else")
+        found.append(Named(name, str(row["because"]), tuple(row["differs"])))
+    return found
+
+
+def _table() -> dict[str, dict[str, dict[str, Any]]]:
+    return tomllib.loads(SOURCE.read_text(encoding="utf-8"))
 
 
 def _mechanism(area: str, name: str, row: dict[str, object]) -> Mechanism:
@@ -132,18 +168,25 @@ def page() -> str:
     for area in dict.fromkeys(row.area for row in rows):
         lines += ["", f"## {area}", "", "| mechanism | Java | here | how true | proved by |", "|---|---|---|---|---|"]
         lines += [_row(row) for row in rows if row.area == area]
+    named = named_differences()
+    if named:
+        lines += ["", f"## {SESSIONS}", "", SESSIONS_HEAD, "", "| what differs | why | where |", "|---|---|---|"]
+        lines += [_cells(each.name, each.because, "<br>".join(f"`{one}`" for one in each.differs)) for each in named]
     return "\n".join(lines) + "\n"
 
 
 def _row(row: Mechanism) -> str:
     how_true = f"**{row.status}**" + (f": {row.remark}" if row.remark else "")
-    cells = (
+    return _cells(
         row.name,
         "<br>".join(f"`{java_path(name)}`" for name in row.java),
         "<br>".join(f"`{place}`" for place in row.code) or "-",
         how_true,
         "<br>".join(f"`{test}`" for test in row.tests) or "-",
     )
+
+
+def _cells(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
