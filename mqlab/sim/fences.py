@@ -102,7 +102,11 @@ def _fence_functions() -> None:
     for each in list(sys.modules.values()):
         if isinstance(each, ModuleType):
             # Not `vars`: a module that is to be loaded when it is first asked for is not loaded for this.
-            names = object.__getattribute__(each, "__dict__")
+            try:
+                names = object.__getattribute__(each, "__dict__")
+            except AttributeError:
+                # A library in C that cffi has opened stands among the modules, and has no names.
+                continue
             functions = [name for name, value in names.items() if type(value) in _FUNCTION_TYPES]
             names.update({name: fences[names[name]] for name in functions if names[name] in fences})
 

@@ -209,3 +209,8 @@ def test_the_fence_is_put_up_once(world: World) -> None:
     fenced = time.sleep
     World(8)
     assert time.sleep is fenced
+
+
+def test_a_library_that_cffi_has_opened_before_is_no_obstacle() -> None:
+    made = "import cryptography.x509, mqlab.lab; mqlab.lab.Lab(1)"
+    assert subprocess.run([sys.executable, "-c", made], check=False).returncode == 0
