@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -22,9 +23,13 @@ from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.lab import Lab
 from mqlab.scenarios import get
 from mqlab.scenarios.served import add_proxies, add_topics, broker_settings
+from mqlab.serving.tls import MODES, PERMISSIVE
 
 if TYPE_CHECKING:
     from mqlab.serving import Serving
+
+OTHER_FILES = 500
+"""Files that are open beside connections."""
 
 PROXY_PORT = 8_081
 BROKER_PORT, PORTS_APART = 10_911, 10
@@ -37,12 +42,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     if options.proxies is None:
         options.proxies = _proxies_there_can_be(options.scenario)
+    _make_room(options.most_connections)
     lab = _directory_world(options) if options.store else _scenario_world(options)
     with lab.serve(
         host=options.host,
         ports=_ports(lab, options),
         advertise=_advertised(options.advertise),
         most_connections=options.most_connections,
+        tls=options.tls,
+        tls_certificate=options.tls_certificate,
+        tls_key=options.tls_key,
     ) as serving:
         _tell(serving, time.perf_counter() - began_s, options.ready_file)
         before = signal.signal(signal.SIGTERM, _interrupt)
@@ -56,6 +65,16 @@ def main(argv: Sequence[str] | None = None) -> int:
                 serving.report(options.record)
                 print(f"the session is in {options.record}: mqlab replay {options.record}", flush=True)
     return 0
+
+
+def _make_room(connections: int) -> None:
+    """Let this process have as many open files as that takes, if it may: three for a connection of a 5.x client."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 3 * connections + OTHER_FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _proxies_there_can_be(scenario: str | None) -> int:
@@ -113,6 +132,15 @@ def _parser() -> argparse.ArgumentParser:
         "process its whole address, such as broker-a=example.org:30911",
     )  # fmt: skip
     parser.add_argument("--most-connections", type=whole(1), default=2_000, help="who comes then is turned away")
+    parser.add_argument(
+        "--tls", choices=MODES, default=PERMISSIVE,
+        help="whether clients may (permissive, the default), must (enforcing) or must not (disabled) speak TLS",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tls-certificate", metavar="FILE",
+        help="the certificate for TLS, in PEM, with its chain (default: one that is made at the first need)",
+    )  # fmt: skip
+    parser.add_argument("--tls-key", metavar="FILE", help="its private key, in PEM")
     parser.add_argument("--record", metavar="FILE", help="at the end write the session to FILE, for `mqlab replay`")
     parser.add_argument("--ready-file", metavar="FILE", help="write the line of JSON to FILE, too")
     return parser

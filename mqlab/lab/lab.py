@@ -385,13 +385,25 @@ class Lab(Looking, Acting):
         ports: Mapping[str, int] | None = None,
         advertise: str | Mapping[str, str] = "auto",
         most_connections: int = 2_000,
+        tls: str = "permissive",
+        tls_certificate: str | PurePath | None = None,
+        tls_key: str | PurePath | None = None,
     ) -> Serving:
         """Open this world to programs outside, at ports of this machine, and play it in real time until that is closed
         (see mqlab.serving.Serving, docs/serving.md).
         """
         from mqlab.serving import Serving
 
-        return Serving(self, host=host, ports=ports, advertise=advertise, most_connections=most_connections)
+        return Serving(
+            self,
+            host=host,
+            ports=ports,
+            advertise=advertise,
+            most_connections=most_connections,
+            tls=tls,
+            tls_certificate=tls_certificate,
+            tls_key=tls_key,
+        )
 
     # -- telling of it ----------------------------------------------------------------------------------------------
 

@@ -13,10 +13,13 @@ from _thread import get_ident
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import MqlabError
+from mqlab.serving.gate import LAST_SECONDS, Arrival, Gate
 from mqlab.serving.line import MOST_UNREAD_BYTES, Line
+from mqlab.serving.tls import Tls
 
 if TYPE_CHECKING:
     from mqlab.serving.rpc_edge import Peer
@@ -42,19 +45,20 @@ LONGEST_PAUSE_S = 0.05
 
 
 class Edge:
-    """Lets connections in at `sockets` (world address -> listening socket) and calls at `proxies` (world address ->
-    host and port), and plays the lab's world in real time.
+    """Lets connections in at `sockets` and calls at `proxies` (both: world address -> listening socket), and plays the
+    lab's world in real time.
 
-    `most_connections` are admitted at a time; who comes then is turned away. `told` is called when something has
-    happened in the world, four times a second at most.
+    `most_connections` are there at a time; who comes then is turned away. `tls` says who may speak it. `told` is called
+    when something has happened in the world, four times a second at most.
     """
 
     def __init__(
         self,
         lab: Served,
         sockets: Mapping[str, socket.socket],
-        proxies: Mapping[str, tuple[str, int]],
+        proxies: Mapping[str, socket.socket],
         most_connections: int,
+        tls: Tls,
         told: Callable[[], object] | None,
     ) -> None:
         self.lab = lab
@@ -68,9 +72,9 @@ class Edge:
         """How many connections were one too many."""
         self._sockets = sockets
         self._proxies = proxies
-        self.proxy_ports: dict[str, int] = {}
-        """Where each proxy is served, by its address in the world."""
         self._most_connections = most_connections
+        self.tls = tls
+        self._arrivals: set[Arrival] = set()
         self._lines: dict[int, Line | Peer] = {}
         self._last_number = lab.world.outside.last_number
         self._inbox: deque[tuple[str, dict[str, Any]]] = deque()
@@ -88,26 +92,26 @@ class Edge:
     @property
     def connections(self) -> int:
         """How many programs are connected at this moment."""
-        return len(self._lines)
+        return len(self._arrivals)
 
     async def run(self, ready: Any) -> None:
         """Serve until `close` is called or the world breaks; `ready` (an Event) is set when connections are taken."""
         self._loop, self._thread = asyncio.get_running_loop(), get_ident()
-        servers = [
-            await self._loop.create_server(lambda address=address: Line(self, address), sock=sock)  # type: ignore[misc]
-            for address, sock in self._sockets.items()
-        ]
+        gates: list[Gate] = []
         outside, door = self.lab.world.outside, self.lab.world.door
         outside.output = self._output
         self._from_now_on()
         calls = None
         try:
             if self._proxies:
+                from mqlab.serving.relay import Relay
                 from mqlab.serving.rpc_edge import RpcEdge
 
                 calls = RpcEdge(self)
-                for address, (host, port) in self._proxies.items():
-                    self.proxy_ports[address] = await calls.open(address, host, port)
+                for address, sock in self._proxies.items():
+                    gates.append(Gate(self, sock, partial(Relay, self, calls, address)))
+            for address, sock in self._sockets.items():
+                gates.append(Gate(self, sock, partial(Line, self, address)))
             ready.set()
             with door.posts_told(lambda: self._loop.call_soon_threadsafe(self._wake)):
                 while not self._closing:
@@ -115,12 +119,19 @@ class Edge:
         except MqlabError as error:
             self.error = error
         finally:
-            for server in servers:
-                server.close()
-            if calls is not None:
-                await calls.close()
+            for gate in gates:
+                gate.close()
+            for sock in (*self._sockets.values(), *self._proxies.values()):
+                sock.close()
+            ending = None if calls is None else asyncio.ensure_future(calls.close())
+            if ending is not None:
+                await asyncio.wait([ending], timeout=LAST_SECONDS)
             self._hang_up_all()
             outside.forget_output()
+            await self._all_gone()
+            if ending is not None:
+                # grpcio waits long for a client that does not read; its relay is gone now.
+                await ending
 
     def _hang_up_all(self) -> None:
         """End all connections, for those outside and for the world."""
@@ -131,6 +142,16 @@ class Edge:
         with suppress(MqlabError):
             self._take_in()
             self.lab.world.run_to(self.lab.world.now_us)
+
+    async def _all_gone(self) -> None:
+        """Let clients take the last that they were sent, but not for long."""
+        for arrival in list(self._arrivals):
+            arrival.close()
+        for _ in range(2):
+            if self._arrivals:
+                await asyncio.wait([arrival.gone for arrival in self._arrivals], timeout=LAST_SECONDS)
+            for arrival in list(self._arrivals):
+                arrival.abort()
 
     async def _turn(self) -> None:
         """Bring the world to the present, let in what has come, play what follows, and wait."""
@@ -193,10 +214,21 @@ class Edge:
 
     # -- what comes in ----------------------------------------------------------------------------------------------
 
-    def admit(self, line: Line | Peer) -> bool:
-        """Give a new line its number; False when there are too many already."""
-        if len(self._lines) >= self._most_connections or self._closing:
+    def enter(self, arrival: Arrival) -> bool:
+        """Count a new connection; False when there are too many already."""
+        if len(self._arrivals) >= self._most_connections or self._closing:
             self.turned_away += 1
+            return False
+        self._arrivals.add(arrival)
+        return True
+
+    def left(self, arrival: Arrival) -> None:
+        """Its socket is closed."""
+        self._arrivals.discard(arrival)
+
+    def admit(self, line: Line | Peer) -> bool:
+        """Give a new line its number; False at the end of the serving."""
+        if self._closing:
             return False
         self._last_number += 1
         line.number = self._last_number

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import TYPE_CHECKING, Any, cast
 
+from mqlab.serving.gate import LAST_SECONDS, Arrival, host_of
 from mqlab.serving.signs_of_life import SignsOfLife
+from mqlab.serving.tls import HANDSHAKE_SECONDS
 
 if TYPE_CHECKING:
     from mqlab.serving.edge import Edge
@@ -17,40 +20,63 @@ MOST_UNSENT_BYTES = 32 << 20
 """A client for which so much waits does not read: its connection is broken."""
 
 
-class Line(asyncio.Protocol):
+class Line(Arrival, asyncio.Protocol):
     """Carries bytes from a socket to the edge's inbox, and back; what it may hold is bounded both ways.
 
-    A client that does not take its answers is not read from either, until it does.
+    A client that does not take its answers is not read from either, until it does. TLS is ended by the transport.
     """
 
-    def __init__(self, edge: Edge, address: str) -> None:
-        self._edge = edge
+    def __init__(self, edge: Edge, address: str, sock: socket.socket, remote: tuple[Any, ...]) -> None:
+        super().__init__(edge, sock, remote)
         self._address = address
         self.number = 0
         self._signs_of_life = SignsOfLife()
-        self.transport: asyncio.Transport
+        self.transport: asyncio.Transport | None = None
+        """None until it is known whether it is TLS, and as long as the two shake hands."""
         self._world_is_behind = False
         self._client_is_behind = False
 
+    def come_in(self) -> None:
+        """The world sees the connection at once, as a server does that has accepted it."""
+        self.edge.admit(self)
+        self.hold(self.edge.held)
+        came_to = host_of(self.socket.getsockname())
+        self._do("come_in", address=self._address, remote=self.remote, came_to=came_to)
+        super().come_in()
+
+    async def open(self, is_tls: bool) -> None:
+        """Make the transport; with TLS first shake hands."""
+        loop = asyncio.get_running_loop()
+        if is_tls:
+            await loop.connect_accepted_socket(
+                lambda: self,
+                self.socket,
+                ssl=self.edge.tls.certificate().context,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                ssl_shutdown_timeout=LAST_SECONDS,
+            )
+        else:
+            await loop.connect_accepted_socket(lambda: self, self.socket)
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Come in, unless there are too many already."""
+        """It can be read and written."""
         self.transport = cast("asyncio.Transport", transport)
-        if not self._edge.admit(self):
-            self.transport.abort()
-            return
-        remote, local = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
-        self.hold(self._edge.held)
-        self._do("come_in", address=self._address, remote=_written(remote), came_to=_host(local))
+        self._read_or_not()
 
     def data_received(self, data: bytes) -> None:
         """Bytes for the world."""
-        self._signs_of_life.watch(data, self._edge.lab.world.now_us)
-        self._edge.bring_data(self, data)
+        self._signs_of_life.watch(data, self.edge.lab.world.now_us)
+        self.edge.bring_data(self, data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The end, from whichever side."""
-        if self._edge.leave(self):
-            self._do("hang_up", broken=exc is not None)
+        self.lost(exc)
+
+    def lost(self, error: BaseException | None) -> None:
+        """Tell the world, if it does not know."""
+        if self.edge.leave(self):
+            self._do("hang_up", broken=error is not None)
+        super().lost(error)
 
     def pause_writing(self) -> None:
         """The client does not take what it is sent: nothing more is read from it."""
@@ -68,14 +94,16 @@ class Line(asyncio.Protocol):
         self._read_or_not()
 
     def _read_or_not(self) -> None:
+        if self.transport is None:
+            return
         if self._world_is_behind or self._client_is_behind:
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()
 
     def write(self, data: bytes) -> None:
-        """Send what the world has sent, if there is still somebody."""
-        if self.transport.is_closing():
+        """Send what the world has sent, which it does only to who has spoken; what nobody reads is let go."""
+        if self.transport is None or self.transport.is_closing():
             return
         self.transport.write(data)
         if self.transport.get_write_buffer_size() > MOST_UNSENT_BYTES:
@@ -84,21 +112,28 @@ class Line(asyncio.Protocol):
     def end(self, broken: bool) -> None:
         """The world has closed its side, in good order or not."""
         if broken:
-            self.transport.abort()
+            self.abort()
+        else:
+            self.close()
+
+    def close(self) -> None:
+        """Close when the client has taken the last, but soon."""
+        if self.transport is None:
+            self.give_up()
         else:
             self.transport.close()
+            asyncio.get_running_loop().call_later(LAST_SECONDS, self.transport.abort)
+
+    def abort(self) -> None:
+        """Break it."""
+        if self.transport is None:
+            self.give_up()
+        else:
+            self.transport.abort()
 
     def said_again(self, now_us: int) -> list[bytes]:
         """What the client would have said by now to show that it lives."""
         return self._signs_of_life.said_again(now_us)
 
     def _do(self, verb: str, **arguments: Any) -> None:
-        self._edge.bring(verb, {"number": self.number, **arguments})
-
-
-def _written(address: tuple[Any, ...]) -> str:
-    return f"{_host(address)}:{address[1]}"
-
-
-def _host(address: tuple[Any, ...]) -> str:
-    return f"[{address[0]}]" if ":" in address[0] else str(address[0])
+        self.edge.bring(verb, {"number": self.number, **arguments})

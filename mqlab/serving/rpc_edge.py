@@ -13,11 +13,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mqlab.errors import LearnerError, MissingExtraError
+from mqlab.errors import MissingExtraError
 from mqlab.protocol.v2.service import HEARTBEAT, RPCS
 from mqlab.rpc.frame import answer_parts, request_bytes, reset_bytes
 from mqlab.rpc.status import StatusCode
+from mqlab.serving.gate import IDLE_SECONDS as IDLE_CONNECTION_SECONDS
 from mqlab.serving.line import MOST_UNSENT_BYTES
+from mqlab.serving.tls import HANDSHAKE_SECONDS
 
 if TYPE_CHECKING:
     from mqlab.serving.edge import Edge
@@ -131,7 +133,7 @@ class Peer:
             await asyncio.wait_for(self.first_said.wait(), IN_TURN_SECONDS)
 
     def come_in(self) -> bool:
-        """Connect to the world; False when there are too many already."""
+        """Connect to the world; False at the end of the serving."""
         if not self._edge.admit(self):
             return False
         self.open = True
@@ -232,38 +234,45 @@ class RpcEdge:
             raise MissingExtraError("grpcio", "serve") from None
         self._grpc = grpc
         self._edge = edge
-        self._servers: list[Any] = []
+        self._servers: dict[tuple[str, bool], asyncio.Task[tuple[Any, int]]] = {}
+        self.came_from: dict[int, str] = {}
+        """The program behind each relay, by the port from which the relay reaches grpcio."""
         self._peers: dict[tuple[str, str], Peer] = {}
         self._codes = {code.value[0]: code for code in grpc.StatusCode}
 
-    async def open(self, address: str, host: str, port: int) -> int:
-        """Serve the proxy at an address of the world; the port at which it is. LearnerError where that is taken."""
+    async def port(self, address: str, is_tls: bool) -> int:
+        """Where grpcio takes the calls for a proxy, for relays alone; it begins with the first one."""
+        key = (address, is_tls)
+        if key not in self._servers:
+            self._servers[key] = asyncio.ensure_future(self._open(address, is_tls))
+        return (await asyncio.shield(self._servers[key]))[1]
+
+    async def _open(self, address: str, is_tls: bool) -> tuple[Any, int]:
         grpc = self._grpc
         server = grpc.aio.server(
             options=[
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_receive_message_length", 16 << 20),
                 ("grpc.max_send_message_length", -1),
+                ("grpc.max_connection_idle_ms", int(IDLE_CONNECTION_SECONDS * 1_000)),
+                ("grpc.server_handshake_timeout_ms", int(HANDSHAKE_SECONDS * 1_000)),
             ]
         )
         server.add_generic_rpc_handlers((self._handler(address),))
-        try:
-            taken = server.add_insecure_port(f"{host}:{port}")
-        except RuntimeError:
-            raise LearnerError(
-                f"a proxy cannot be served at {host}:{port}",
-                "another program may have the port: choose another one, or 0 for any free one",
-            ) from None
+        if is_tls:
+            key, chain, _ = self._edge.tls.certificate()
+            port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([(key, chain)]))
+        else:
+            port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
-        self._servers.append(server)
-        return int(taken)
+        return server, port
 
     async def close(self) -> None:
         """End all calls, and close the ports. A call that grpcio ends itself leaves a traceback in the terminal."""
         for peer in self._peers.values():
             peer.end(broken=False)
-        for server in self._servers:
-            await server.stop(LAST_SECONDS)
+        servers = await asyncio.gather(*self._servers.values())
+        await asyncio.gather(*(server.stop(LAST_SECONDS) for server, _ in servers))
 
     def _handler(self, address: str) -> Any:
         grpc, serve = self._grpc, partial(self._serve, address)
@@ -277,7 +286,10 @@ class RpcEdge:
         return Handler()
 
     def _peer(self, address: str, context: Any) -> Peer | None:
-        name = context.peer().partition(":")[2].replace("%5B", "[").replace("%5D", "]")
+        name = self.came_from.get(int(context.peer().rpartition(":")[2]))
+        if name is None:
+            # No relay: another program of this machine has found grpcio's own port, or its client has just gone.
+            return None
         peer = self._peers.get((address, name))
         if peer is None or not peer.open:
             peer = Peer(self._edge, address, name)
@@ -292,7 +304,7 @@ class RpcEdge:
     ) -> AsyncIterator[bytes]:
         peer = self._peer(address, context)
         if peer is None:
-            await context.abort(self._grpc.StatusCode.RESOURCE_EXHAUSTED, "too many connections")
+            await context.abort(self._grpc.StatusCode.UNAVAILABLE, CUT_OFF[1])
             return
         call = peer.begin(path)
         reading = asyncio.ensure_future(call.read(requests, context))

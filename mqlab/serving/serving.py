@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mqlab.arguments import check_count
 from mqlab.errors import LearnerError, SimulationError
 from mqlab.serving.edge import Edge
+from mqlab.serving.tls import Tls
 from mqlab.sim.schedule import parse_time_us
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ class Serving:
 
     `ports` says at which port a process is served, by its name; 0, which all others get, is any free port. A route
     names the host that the client itself has used, with the port of the broker; `advertise` gives another host, or for
-    each process (by name) a "HOST:PORT" of its own. The wall clocks of the world are set to this machine's time.
+    each process (by name) a "HOST:PORT" of its own. `tls` says whether clients may speak TLS ("permissive"), must
+    ("enforcing") or must not ("disabled"), with a certificate and its key in two files (PEM), or with one that is made
+    at the first need. The wall clocks of the world are set to this machine's time.
     """
 
     def __init__(
@@ -51,8 +54,12 @@ class Serving:
         ports: Mapping[str, int] | None,
         advertise: str | Mapping[str, str],
         most_connections: int,
+        tls: str,
+        tls_certificate: str | PurePath | None,
+        tls_key: str | PurePath | None,
     ) -> None:
         check_count("most_connections", most_connections, "write lab.serve(most_connections=100)")
+        certified = Tls(tls, tls_certificate, tls_key)
         served = _addresses(lab)
         if not served:
             raise LearnerError("there is nothing to serve in this world", "start a name server and a broker first")
@@ -61,8 +68,7 @@ class Serving:
         self.lab = lab
         self.host = host
         proxies = {process.name: process.address for process in lab.proxies}
-        wanted = _checked(ports or {}, [*served, *proxies])
-        sockets = _open(host, served, wanted)
+        sockets = _open(host, _checked(ports or {}, [*served, *proxies]))
         self.ports: dict[str, int] = {name: sock.getsockname()[1] for name, sock in sockets.items()}
         """The port of each process, by its name."""
         try:
@@ -79,9 +85,10 @@ class Serving:
             lab.act("advertise", addresses=outer)
         self._edge = Edge(
             lab,
-            {served[name]: sock for name, sock in sockets.items()},
-            {address: (host, wanted.get(name, 0)) for name, address in proxies.items()},
+            {address: sockets[name] for name, address in served.items()},
+            {address: sockets[name] for name, address in proxies.items()},
             most_connections,
+            certified,
             _teller(lab),
         )
         self._thread = threading.Thread(target=self._run, name="mqlab serving", daemon=True)
@@ -92,7 +99,6 @@ class Serving:
             raise SimulationError(f"the sockets were not open after {START_SECONDS:g} s")
         if self._edge.error is not None:
             raise self._edge.error
-        self.ports |= {name: self._edge.proxy_ports[address] for name, address in proxies.items()}
 
     def _run(self) -> None:
         try:
@@ -244,24 +250,24 @@ def _addresses(lab: Served) -> dict[str, str]:
     return served | {process.name: process.address for process in lab.brokers}
 
 
-def _checked(ports: Mapping[str, int], names: Sequence[str]) -> Mapping[str, int]:
-    """The ports that were asked for; LearnerError where one cannot be, or its process is not there."""
+def _checked(ports: Mapping[str, int], names: Sequence[str]) -> dict[str, int]:
+    """For each process its port or 0; LearnerError where one cannot be, or its process is not there."""
     for name, port in ports.items():
         if name not in names:
             raise LearnerError(f"no process {name!r} is served", f"choose among {', '.join(names)}")
         if type(port) is not int or not 0 <= port < 65_536:
             raise LearnerError(f"{port!r} is no port for {name}", "give a number from 0 (any free one) to 65535")
-    return ports
+    return {name: ports.get(name, 0) for name in names}
 
 
-def _open(host: str, served: Mapping[str, str], ports: Mapping[str, int]) -> dict[str, socket.socket]:
+def _open(host: str, ports: Mapping[str, int]) -> dict[str, socket.socket]:
     """A listening socket for each process; LearnerError, with none left open, where one cannot be."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened: dict[str, socket.socket] = {}
     try:
-        for name in served:
-            port = ports.get(name, 0)
-            sock = opened[name] = socket.socket(family, socket.SOCK_STREAM)
+        for name, port in ports.items():
+            # asyncio sets TCP_NODELAY, as RocketMQ does, where the protocol is named.
+            sock = opened[name] = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 sock.bind((host, port))

@@ -77,6 +77,14 @@ class Program:
             if answer.opaque == opaque and answer.is_response:
                 return answer
 
+    def ask_or_none(self) -> RemotingCommand | None:
+        """Ask for anything; None where the connection ends instead."""
+        try:
+            self.write(RemotingCommand.request(RequestCode.PULL_MESSAGE, pull_header(0)))
+        except (BrokenPipeError, ConnectionResetError):
+            return None
+        return self.read()
+
     def send(self, body: bytes, *, queue_id: int = 0, properties: str = "") -> RemotingCommand:
         header = SendMessageRequestHeader("P", "T", "TBW102", 4, queue_id, 0, 0, 0, properties)
         return self.ask(RequestCode.SEND_MESSAGE, header, body)

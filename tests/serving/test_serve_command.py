@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from mqlab.errors import LearnerError
 from mqlab.lab import Lab
 from mqlab.replay import read_report, replay
 from tests.serving.conftest import ANY_PORT, Connects, Server, start
+from tests.serving.test_tls import Pair, shakes_hands
 
 
 def test_it_says_where_it_is_in_a_line_and_a_file(servers: list[Server], connect: Connects, tmp_path: Path) -> None:
@@ -100,6 +102,7 @@ def test_a_directory_has_one_writer(servers: list[Server], tmp_path: Path, capsy
         (["--advertise", "broker-z=a:1"], "broker-z"),
         (["--set", "noSuchThing=1"], "noSuchThing"),
         (["--set", "defaultTopicQueueNums=many"], "defaultTopicQueueNums"),
+        (["--tls-certificate", "server.pem"], "a certificate and no key"),
     ],
 )
 def test_bad_options_are_refused(arguments: Sequence[str], message: str, tmp_path: Path) -> None:
@@ -111,6 +114,29 @@ def test_brokers_take_settings_as_rocketmq_writes_them(servers: list[Server], co
     server = start(servers, "--set", "brokerName=shop", "--set", "defaultTopicQueueNums=3")
     assert b'"brokerName":"shop"' in connect(server.told["name_server"]).route("TBW102")
     assert b'"readQueueNums":3' in connect(server.told["name_server"]).route("TBW102")
+
+
+def test_a_certificate_is_taken_from_files(servers: list[Server], connect: Connects, tmp_path: Path) -> None:
+    pair = Pair(tmp_path)
+    files = ("--tls-certificate", str(pair.certificate), "--tls-key", str(pair.key))
+    server = start(servers, "--tls", "enforcing", *files)
+    assert connect(server.told["name_server"]).ask_or_none() is None
+    program = shakes_hands(connect(server.told["name_server"]), "localhost", pair.trusted)
+    assert b"brokerName" in program.route("TBW102")
+
+
+def test_there_is_room_for_as_many_connections_as_may_be(connect: Connects) -> None:
+    code = """
+import resource, subprocess, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+subprocess.run([sys.executable, *sys.argv[1:]])
+"""
+    command = [sys.executable, "-c", code, "-m", "mqlab", "serve", *ANY_PORT, "--proxies", "0", "--most-connections"]
+    with subprocess.Popen([*command, "300"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        assert all(connect(told["name_server"]).route("TBW102") for _ in range(300))
+        os.kill(told["pid"], signal.SIGTERM)
 
 
 def test_a_scenario_can_be_served(servers: list[Server], connect: Connects) -> None:

@@ -9,6 +9,7 @@ import struct
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,6 +155,12 @@ def test_what_is_no_frame_ends_its_connection_and_no_other(
     assert len([r for r in lab.history.records() if r.kind == "FrameRefused"]) == 4
 
 
+def test_small_frames_go_at_once(connect: Connects, lab: Lab, broker_address: str) -> None:
+    connect(broker_address).send(b"1")
+    (line,) = serving_lines(lab)
+    assert line.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_a_frame_may_come_in_any_pieces(connect: Connects, broker_address: str) -> None:
     program = connect(broker_address)
     frame = RemotingCommand.request(RequestCode.PULL_MESSAGE, pull_header(0)).encode()
@@ -211,7 +218,7 @@ def test_while_the_world_stands_still_nobody_can_send_without_end(
     assert serving.state == "paused"
 
 
-def serving_lines(lab: Lab) -> list[object]:
+def serving_lines(lab: Lab) -> list[Any]:
     """The sockets of the connections there are."""
     edge = lab.world.outside.output.__self__  # type: ignore[attr-defined]
     return [line.transport for line in edge._lines.values()]
