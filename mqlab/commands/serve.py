@@ -23,6 +23,7 @@ from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.lab import Lab
 from mqlab.scenarios import get
 from mqlab.scenarios.served import add_proxies, add_topics, broker_settings
+from mqlab.serving.serving import HA
 from mqlab.serving.tls import MODES, PERMISSIVE
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ OTHER_FILES = 500
 
 PROXY_PORT = 8_081
 BROKER_PORT, PORTS_APART = 10_911, 10
-"""Where the first broker is unless told otherwise, and how far the next one is from it."""
+"""Where the first broker is unless told otherwise, and how far the next one is from it. Its slaves come to the port
+behind.
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -198,7 +201,9 @@ def _ports(lab: Lab, options: argparse.Namespace) -> dict[str, int]:
         first = BROKER_PORT if options.port else 0
     step = PORTS_APART if first else 0
     ports = {process.name: options.port + i if options.port else 0 for i, process in enumerate(lab.name_servers)}
-    ports |= {process.name: first + i * step for i, process in enumerate(lab.brokers)}
+    for i, process in enumerate(lab.brokers):
+        ports[process.name] = port = first + i * step
+        ports[f"{process.name}{HA}"] = port + 1 if port else 0
     proxy = options.proxy_port
     if proxy is None:
         proxy = PROXY_PORT if options.port else 0

@@ -199,6 +199,11 @@ class BrokerProcess(Process):
         return f"{self.node.spec.ip}:{self._config.listen_port}"
 
     @property
+    def ha_address(self) -> str:
+        """Where slaves copy its log from, as "ip:port"."""
+        return f"{self.node.spec.ip}:{self._config.ha_listen_port}"
+
+    @property
     def is_slave(self) -> bool:
         """Is it made to follow a master?"""
         return self._is_slave

@@ -134,7 +134,9 @@ class DefaultRequestProcessor(RequestProcessor):
         ordered: bytes | None = None
         if self._config.return_order_topic_config_to_broker:
             ordered = self._kv.get_kv_list_by_namespace(ORDER_TOPIC_CONFIG)
-        return _success(h.RegisterBrokerResponseHeader(*result), body=ordered)
+        # A broker from outside reaches its master where the edge of this world says.
+        told = (address and channel.outer_address(address) for address in result)
+        return _success(h.RegisterBrokerResponseHeader(*told), body=ordered)
 
     def _unregister_broker(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         header = request.header_as(h.UnRegisterBrokerRequestHeader)

@@ -10,7 +10,7 @@ from mqlab.sim import World
 
 
 class ServedProcess(Protocol):
-    """A name server or a broker."""
+    """A name server, a broker or a proxy."""
 
     @property
     def name(self) -> str:
@@ -19,6 +19,14 @@ class ServedProcess(Protocol):
     @property
     def address(self) -> str:
         """Where it listens in its world, as "ip:port"."""
+
+
+class ServedBroker(ServedProcess, Protocol):
+    """A broker, which has a second port for its slaves."""
+
+    @property
+    def ha_address(self) -> str:
+        """Where slaves copy its log from, as "ip:port"."""
 
 
 class Watcher(Protocol):
@@ -42,7 +50,7 @@ class Served(Protocol):
         """The name servers, in the order in which they were added."""
 
     @property
-    def brokers(self) -> Sequence[ServedProcess]:
+    def brokers(self) -> Sequence[ServedBroker]:
         """The brokers, in the order in which they were added."""
 
     @property

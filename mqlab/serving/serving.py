@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 BACKLOG = 1_024
 """How many connections may wait to be taken in at a port (NettyServerConfig.serverSocketBacklog)."""
 
+HA = "-ha"
+"""Behind a broker's name: its port for slaves."""
+
 ANY_HOST = ("0.0.0.0", "::")  # noqa: S104  # compared with, not bound to
 """Hosts at which all addresses of this machine are listened to: it finds itself at the first of its own."""
 
@@ -245,9 +248,13 @@ def _teller(lab: Served) -> Callable[[], object] | None:
 
 
 def _addresses(lab: Served) -> dict[str, str]:
-    """What can be served: the address in its world of each name server and broker, by its name."""
+    """What can be served: the address in its world of each name server and broker, by its name; "broker-a-ha" is where
+    slaves copy broker-a's log from.
+    """
     served = {process.name: process.address for process in lab.name_servers}
-    return served | {process.name: process.address for process in lab.brokers}
+    for process in lab.brokers:
+        served |= {process.name: process.address, f"{process.name}{HA}": process.ha_address}
+    return served
 
 
 def _checked(ports: Mapping[str, int], names: Sequence[str]) -> dict[str, int]:

@@ -1,0 +1,132 @@
+"""A real slave copies from a master of a served world: the same bytes, whoever is killed meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from mqlab.lab import Lab
+from mqlab.protocol.codes import ResponseCode
+from mqlab.serving import Serving
+from tests.real.rocketmq import RealBroker, RealRocketMQ
+from tests.serving.conftest import Program
+
+FILE_BYTES = 1 << 20
+"""A commit log of several files."""
+
+
+@pytest.fixture(params=["ASYNC_MASTER", "SYNC_MASTER"])
+def lab(request: pytest.FixtureRequest) -> Lab:
+    lab = Lab(7)
+    lab.name_server()
+    lab.broker(broker_role=request.param, in_sync_replicas=2, mapped_file_size_commit_log=FILE_BYTES)
+    lab.create_topic("T", queues=4)
+    return lab
+
+
+@pytest.fixture
+def serving(lab: Lab) -> Iterator[Serving]:
+    with lab.serve() as serving:
+        yield serving
+
+
+def slave_of(serving: Serving, real: RealRocketMQ) -> RealBroker:
+    return real.broker(
+        "broker-a",
+        brokerRole="SLAVE",
+        brokerId=1,
+        namesrvAddr=serving.name_server,
+        mappedFileSizeCommitLog=FILE_BYTES,
+    )
+
+
+def log_of(slave: RealBroker) -> tuple[int, bytes]:
+    """Where the slave's log begins (at a file of the master's, the last one when the slave was new), and the log with
+    the nothing that is behind it.
+    """
+    files = sorted((slave.directory / "store" / "commitlog").iterdir())
+    return int(files[0].name), b"".join(file.read_bytes() for file in files)
+
+
+def log_of_master(lab: Lab) -> bytes:
+    read = lab.brokers[0].store.commit_log.mapped_file_queue.read
+    log = b""
+    while more := read(len(log), FILE_BYTES):
+        log += more
+    return log
+
+
+class Load:
+    """Sends until it is ended; `acknowledged` are the messages whose sender was told that all is well."""
+
+    def __init__(self, serving: Serving, name: str, enough: int) -> None:
+        self.acknowledged: list[bytes] = []
+        self.enough = threading.Event()
+        self._program = Program(serving.addresses["broker-a"])
+        self._ended = False
+        self._thread = threading.Thread(target=self._send, args=(name, enough))
+        self._thread.start()
+
+    def _send(self, name: str, enough: int) -> None:
+        for number in count():
+            body = f"<{name} {number}>".encode() * 50
+            if self._program.send(body, queue_id=number % 4).code == ResponseCode.SUCCESS:
+                self.acknowledged.append(body)
+            if len(self.acknowledged) == enough:
+                self.enough.set()
+            if self._ended:
+                return
+
+    def end(self) -> list[bytes]:
+        self._ended = True
+        self._thread.join()
+        self._program.close()
+        return self.acknowledged
+
+
+def has_all(lab: Lab, serving: Serving) -> bool:
+    """Has the slave acknowledged the whole log? It is asked for some time."""
+    program = Program(serving.addresses["broker-a"])
+    began_s = time.monotonic()
+    try:
+        while time.monotonic() - began_s < 60:
+            program.heartbeat("waits", "C")
+            with lab.world.door:
+                made = lab.brokers[0].running().made_ha
+                if made is not None and any(c.slave_ack_offset == made.max_phy_offset for c in made.connection_list):
+                    return True
+    finally:
+        program.close()
+    return False
+
+
+def test_a_real_slave_has_the_masters_bytes_whoever_is_killed(lab: Lab, serving: Serving, tmp_path: Path) -> None:
+    is_sync = lab.brokers[0].settings["broker_role"] == "SYNC_MASTER"
+    with RealRocketMQ(tmp_path) as real:
+        for life in range(3):
+            slave = slave_of(serving, real)
+            load = Load(serving, f"life {life}", 1_000)
+            assert load.enough.wait(120)
+            slave.kill()
+            acknowledged = load.end()
+            if is_sync:
+                _, copied = log_of(slave)
+                assert [body for body in acknowledged if body not in copied] == []
+        slave = slave_of(serving, real)
+        assert has_all(lab, serving)
+        lab.crash("broker-a")
+        lab.restart("broker-a")
+        load = Load(serving, "after the crash", 1_000)
+        assert load.enough.wait(120)
+        load.end()
+        assert has_all(lab, serving)
+        slave.stop()
+    whole = log_of_master(lab)
+    began, copied = log_of(slave)
+    assert len(whole) - began > FILE_BYTES
+    assert copied[: len(whole) - began] == whole[began:]
