@@ -120,7 +120,7 @@ storage-test: all-sets $(STAMPS)/storage $(CACHE)/jars/.stamp ## traces and tabl
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/storage
 
 .PHONY: clients-test
-clients-test: all-sets $(CACHE)/clients/.stamp ## RocketMQ's own clients (Java, Python) with a served world; asks Maven for the former, and needs a JDK
+clients-test: all-sets $(CACHE)/clients/.stamp ## RocketMQ's own clients (Java, Python, Node.js) with a served world; asks Maven and npm, and needs a JDK
 	@$(MAKE) VENV=$(CLIENTS_VENV) $(CLIENTS_VENV)/.stamps/clients
 	MQLAB_CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python MQLAB_CLIENTS=$(CACHE)/clients $(PY) -m pytest $(PYTEST_FLAGS) tests/clients
 
@@ -326,13 +326,15 @@ $(STAMPS)/clients: requirements/clients.txt $(STAMPS)/build
 	$(INSTALL) requirements/clients.txt
 	@touch $@
 
-# RocketMQ's Java client in two versions.
-$(CACHE)/clients/.stamp: tests/clients/pom.xml
-	@command -v mvn javac >/dev/null || { echo 'make clients-test needs mvn (Maven) and javac, to fetch and use Java clients' >&2; exit 1; }
-	for version in 4.9.8 5.3.3; do \
-	  mvn --quiet --batch-mode --file tests/clients/pom.xml -Drocketmq.version=$$version \
-	    dependency:copy-dependencies -DoutputDirectory=$(CACHE)/clients/$$version || exit 1; \
+# RocketMQ's Java clients, remoting in two versions and 5.x, and the one for Node.js.
+$(CACHE)/clients/.stamp: tests/clients/pom.xml tests/clients/package-lock.json
+	@command -v mvn javac npm >/dev/null || { echo 'make clients-test needs mvn (Maven), javac and npm (it comes with Node.js), to fetch and use clients' >&2; exit 1; }
+	for client in rocketmq-client:4.9.8 rocketmq-client:5.3.3 rocketmq-client-java:5.0.8; do \
+	  mvn --quiet --batch-mode --file tests/clients/pom.xml -Dclient.name=$${client%:*} -Dclient.version=$${client#*:} \
+	    dependency:copy-dependencies -DoutputDirectory=$(CACHE)/clients/$${client#*:} || exit 1; \
 	done
+	cp tests/clients/package.json tests/clients/package-lock.json $(CACHE)/clients
+	npm ci --prefix $(CACHE)/clients --cache $(CACHE)/npm --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 # The real thing: name server, broker, proxy and tools.

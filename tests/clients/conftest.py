@@ -11,19 +11,22 @@ from threading import Thread
 
 import pytest
 
-JARS = Path(os.environ.get("MQLAB_CLIENTS", ".cache/clients"))
+CLIENTS = Path(os.environ.get("MQLAB_CLIENTS", ".cache/clients")).absolute()
 VERSIONS = ("4.9.8", "5.3.3")
+JAVA_V5 = "5.0.8"
 PYTHON = os.environ.get("MQLAB_CLIENTS_PYTHON", ".venv-clients/bin/python")
-SOURCE = Path(__file__).with_name("Uses.java")
+HERE = Path(__file__).parent
 WAIT_S = 60
 
 
 class Use:
     """One use of a client, in a process of its own; its lines come in a queue."""
 
-    def __init__(self, *command: str) -> None:
+    def __init__(self, home: Path, *command: str) -> None:
+        """Clients write their logs into their user's home."""
         self.process = subprocess.Popen(
             command,
+            env={**os.environ, "HOME": str(home), "NODE_PATH": str(CLIENTS / "node_modules")},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -57,26 +60,37 @@ class Use:
             pipe.close()
 
 
-Starts = Callable[[str, str], Use]
+Starts = Callable[..., Use]
+"""Starts a use of a client with the address of a served world; what a JVM is told besides comes after."""
+
+
+def compiled(version: str, source: str, made: Path) -> str:
+    """The class path of a client's jars and of a program, compiled with them."""
+    jars = CLIENTS / version
+    assert jars.is_dir(), f"{jars} is not there: make clients-test fetches it"
+    subprocess.run(["javac", "-nowarn", "-d", str(made), "-cp", f"{jars}/*", str(HERE / source)], check=True)
+    return f"{made}:{jars}/*"
 
 
 @pytest.fixture(scope="session", params=VERSIONS)
 def classpath(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The client's jars and the program, compiled with them."""
-    jars = JARS.absolute() / request.param
-    assert jars.is_dir(), f"{jars} is not there: make clients-test fetches it"
-    compiled = tmp_path_factory.mktemp(f"uses-{request.param}")
-    subprocess.run(["javac", "-nowarn", "-d", str(compiled), "-cp", f"{jars}/*", str(SOURCE)], check=True)
-    return f"{compiled}:{jars}/*"
+    """The remoting client in each version."""
+    return compiled(request.param, "Uses.java", tmp_path_factory.mktemp("uses"))
+
+
+@pytest.fixture(scope="session")
+def classpath_v5(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The client of 5.x over gRPC."""
+    return compiled(JAVA_V5, "UsesV5.java", tmp_path_factory.mktemp("uses-v5"))
 
 
 @pytest.fixture
-def start(classpath: str) -> Iterator[Starts]:
-    """Starts a use, and ends it with the test."""
+def uses(tmp_path: Path) -> Iterator[Starts]:
+    """Starts commands, and ends them with the test."""
     started: list[Use] = []
 
-    def begin(use: str, name_server: str) -> Use:
-        started.append(Use("java", "-Xmx200m", "-cp", classpath, "Uses", use, name_server))
+    def begin(*command: str) -> Use:
+        started.append(Use(tmp_path, *command))
         return started[-1]
 
     yield begin
@@ -84,15 +98,23 @@ def start(classpath: str) -> Iterator[Starts]:
         use.end()
 
 
+def java(home: Path, classpath: str, *arguments: str) -> tuple[str, ...]:
+    return ("java", "-Xmx200m", f"-Duser.home={home}", "-cp", classpath, *arguments)
+
+
 @pytest.fixture
-def start_python() -> Iterator[Starts]:
-    """The same with the Python client, in the environment that has it."""
-    started: list[Use] = []
+def start(classpath: str, uses: Starts, tmp_path: Path) -> Starts:
+    """Starts a use of Java's remoting client."""
+    return lambda use, name_server, *told: uses(*java(tmp_path, classpath, *told, "Uses", use, name_server))
 
-    def begin(use: str, endpoints: str) -> Use:
-        started.append(Use(PYTHON, str(Path(__file__).with_name("uses.py")), use, endpoints))
-        return started[-1]
 
-    yield begin
-    for use in started:
-        use.end()
+@pytest.fixture
+def start_v5(language: str, request: pytest.FixtureRequest, uses: Starts, tmp_path: Path) -> Starts:
+    """Starts a use of the 5.x client in a language."""
+    if language == "java":
+        program = java(tmp_path, request.getfixturevalue("classpath_v5"), "UsesV5")
+    elif language == "node":
+        program = ("node", str(HERE / "uses.js"))
+    else:
+        program = (PYTHON, str(HERE / "uses.py"))
+    return lambda use, endpoints: uses(*program, use, endpoints)

@@ -85,6 +85,14 @@ def test_readers_choose_by_tag_and_by_condition(start: Starts) -> None:
         assert not {"by tag got green", "by sql got red"} & set(use.lines)
 
 
+def test_all_of_it_goes_over_tls(start: Starts, lab: Lab) -> None:
+    with lab.serve(tls="enforcing") as serving:
+        send = start("send", serving.name_server, "-Dtls.enable=true")
+        send.until("sync SEND_OK", "async SEND_OK", "batch SEND_OK", "large SEND_OK", "queues 4", "done")
+        order = start("order", serving.name_server, "-Dtls.enable=true")
+        order.until("done", *(f"in order step-{i}" for i in range(10)))
+
+
 def test_a_consumer_that_polls(start: Starts, serving: Serving) -> None:
     start("poll", serving.name_server).until("polled first")
 

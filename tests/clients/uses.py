@@ -38,6 +38,10 @@ def message(topic: str, body: str, **settings: Any) -> Message:
     return made
 
 
+def sent(receipt: Any) -> str:
+    return "sent" if receipt.message_id else "without an id"
+
+
 def receive(configuration: ClientConfiguration, topic: str, wanted: int, expression: str = "*") -> SimpleConsumer:
     """Receive and acknowledge until so many have come."""
     subscription = {topic: FilterExpression(expression)}
@@ -75,8 +79,8 @@ class Listener(MessageListener):
 
 
 def use_send(configuration: ClientConfiguration, producer: Producer) -> None:
-    say(f"sync {bool(producer.send(message('T', 'sync', tag='a')).message_id)}")
-    say(f"async {bool(producer.send_async(message('T', 'async', tag='b')).result().message_id)}")
+    say(f"sync {sent(producer.send(message('T', 'sync', tag='a')))}")
+    say(f"async {sent(producer.send_async(message('T', 'async', tag='b')).result())}")
     receive(configuration, "T", 1, "a")
 
 
