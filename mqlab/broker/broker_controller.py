@@ -49,6 +49,8 @@ from mqlab.trace.events.broker import BrokerShutDown, BrokerStarted, MinBrokerCh
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mqlab.auth.auth_config import AuthConfig
+    from mqlab.broker.auth.broker_auth import BrokerAuth
     from mqlab.broker.broker_outer_api import RegisterBrokerResult
     from mqlab.broker.coldctr.cold_data_control import ColdDataControl
     from mqlab.broker.ha.default_ha_service import DefaultHAService
@@ -84,7 +86,11 @@ class BrokerController(WholeBroker):
     """
 
     def __init__(
-        self, node: Node, broker_config: BrokerConfig, message_store_config: MessageStoreConfig | None = None
+        self,
+        node: Node,
+        broker_config: BrokerConfig,
+        message_store_config: MessageStoreConfig | None = None,
+        auth_config: AuthConfig | None = None,
     ) -> None:
         self.node = node
         self.broker_config = broker_config
@@ -156,6 +162,8 @@ class BrokerController(WholeBroker):
         self.made_pop: PopServices | None = None
         self.change_pop: Callable[[PopServices], None] | None = None
         """Puts other parts in the place of some of Pop's, before they start; None leaves all as they are."""
+        self._auth_config = auth_config
+        self._auth: BrokerAuth | None = None
         self._cold_data_control: ColdDataControl | None = None
         self._query_assignment_processor: QueryAssignmentProcessor | None = None
         self._periodic: list[PeriodicTask] = []
@@ -197,6 +205,18 @@ class BrokerController(WholeBroker):
             services.start()
             register_processors(self, POPS, now=True)
         return services
+
+    # -- access control ---------------------------------------------------------------------------------------------
+
+    @property
+    def auth(self) -> BrokerAuth:
+        """Users and rules, read now if nobody has needed them before."""
+        auth = self._auth
+        if auth is None:
+            from mqlab.broker.auth.broker_auth import BrokerAuth
+
+            auth = self._auth = BrokerAuth(self, self._auth_config)
+        return auth
 
     # -- transactions ------------------------------------------------------------------------------------------------
 
@@ -291,6 +311,8 @@ class BrokerController(WholeBroker):
         for table in self._tables:
             table.load_or_fail()
         self.consumer_filters.load_or_fail()
+        if self._auth_config is not None:
+            self.auth.guard()
         self.message_store.load()
         self.schedule_message_service.load_or_fail()
         self.message_store.message_arriving_listener = self.notify_message_arriving_listener.arriving

@@ -65,6 +65,12 @@ def _resume_check(broker: WholeBroker) -> RequestProcessor:
     return broker.transactions.resume_check_processor
 
 
+def _auth(broker: WholeBroker) -> RequestProcessor:
+    from mqlab.broker.auth.auth_processor import AuthProcessor
+
+    return AuthProcessor(broker.auth, broker.node.hooks)
+
+
 def _part_of_pop(broker: WholeBroker, name: str) -> RequestProcessor:
     part: RequestProcessor = getattr(broker.pop, name)
     return part
@@ -95,6 +101,14 @@ BROKERS = (
     Answers(_end_transaction, "end_transaction", "end_transaction", (C.END_TRANSACTION,), late=True),
     Answers(_resume_check, "admin", "admin", (C.RESUME_CHECK_HALF_MESSAGE,), late=True),
     Answers(_assignment, "load_balance", "assignment", (C.QUERY_ASSIGNMENT, C.SET_MESSAGE_REQUEST_MODE), late=True),
+    Answers(
+        _auth, "admin", "admin",
+        (
+            C.AUTH_CREATE_USER, C.AUTH_UPDATE_USER, C.AUTH_DELETE_USER, C.AUTH_GET_USER, C.AUTH_LIST_USER,
+            C.AUTH_CREATE_ACL, C.AUTH_UPDATE_ACL, C.AUTH_DELETE_ACL, C.AUTH_GET_ACL, C.AUTH_LIST_ACL,
+        ),
+        late=True,
+    ),
 )  # fmt: skip
 """What every broker answers; the rest of the codes belong to AdminBrokerProcessor."""
 

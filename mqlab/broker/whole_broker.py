@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mqlab.broker.broker_parts import BrokerParts
 
 if TYPE_CHECKING:
+    from mqlab.broker.auth.broker_auth import BrokerAuth
     from mqlab.broker.coldctr.cold_data_control import ColdDataControl
     from mqlab.broker.pop.pop_parts import PopParts
     from mqlab.broker.pull_message_processor import PullMessageProcessor
@@ -23,6 +24,11 @@ class WholeBroker(BrokerParts):
 
     made_transactions: TransactionServices | None
     """The parts of transactions, None while nobody has needed them."""
+
+    @property
+    def auth(self) -> BrokerAuth:
+        """Users and rules, read now if nobody has needed them before."""
+        raise NotImplementedError(f"{type(self).__name__} must define auth")
 
     @property
     def transactions(self) -> TransactionServices:

@@ -12,6 +12,7 @@ from mqlab.arguments import check_settings
 from mqlab.errors import LearnerError
 
 if TYPE_CHECKING:
+    from mqlab.auth.session_credentials import SessionCredentials
     from mqlab.sim import Node
 
 DEFAULT_INSTANCE_NAME = "DEFAULT"
@@ -66,9 +67,15 @@ class ClientConfig:
     """That topic; None means RMQ_SYS_TRACE_TOPIC."""
     trace_msg_batch_num: int = 10
     """How many notes travel together; 20 at most."""
+    credentials: SessionCredentials | None = None
+    """What the client signs each request with, in the place of RocketMQ's `new AclClientRPCHook(credentials)`."""
 
     def __post_init__(self) -> None:
         self._name_of_process = ""
+        if self.credentials is not None:
+            from mqlab.auth.session_credentials import checked_credentials
+
+            checked_credentials(self.credentials)
 
     def name_server_addresses(self) -> list[str]:
         """The configured name servers, one by one."""

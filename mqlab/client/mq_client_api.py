@@ -120,6 +120,10 @@ class MQClientAPIImpl:
             client_close_socket_if_timeout=config.client_close_socket_if_timeout,
         )
         self.remoting_client = RemotingClient(node, remoting, "NettyClient")
+        if config.credentials is not None:
+            from mqlab.auth.session_credentials import AclClientRPCHook
+
+            self.remoting_client.rpc_hooks.append(AclClientRPCHook(config.credentials))
         self.top_addressing: TopAddressing | None = None
         if config.namesrv_addr is None and config.namesrv_domain is not None:
             self.top_addressing = TopAddressing(node, config.namesrv_domain, config.unit_name)

@@ -231,6 +231,12 @@ class Lab(Looking, Acting):
             raise LearnerError("a proxy needs a name server", "start one first: lab.name_server()")
         with self._new_node(name, "proxy") as node:
             process = ProxyProcess(self, node, settings)
+            if any(broker.asks_for_signatures for broker in self.brokers) and not process.signs:
+                raise LearnerError(
+                    f"the brokers ask for signatures, and {node.name} has nothing to sign with",
+                    "give it inner_client_authentication_credentials, and the other settings of the brokers' access "
+                    "control if its clients shall sign, too",
+                )
         return self._add(process, start)
 
     def producer(self, group: str, *, node: str = "", **settings: Any) -> DefaultMQProducer:
@@ -313,6 +319,29 @@ class Lab(Looking, Acting):
         """
         for broker in self.masters:
             broker.create_group(group, **settings)
+
+    def create_user(self, username: str, password: str, user_type: str = "Normal") -> None:
+        """Create a user on all brokers (each has its own), or change one, as an administrator does; to a "Super" user
+        everything is allowed. It counts for brokers with `authentication_enabled`.
+        """
+        for broker in self.brokers:
+            broker.create_user(username, password, user_type)
+
+    def create_acl(
+        self,
+        subject: str,
+        resources: list[str],
+        actions: list[str],
+        *,
+        decision: str = "Allow",
+        source_ips: list[str] | None = None,
+    ) -> None:
+        """Add rules on all brokers, as an administrator does: what a user ("User:alice") may do ("Pub", "Sub", "Create",
+        "Update", "Delete", "Get", "List", "All") with resources ("Topic:Orders", "Topic:Or*", "Group:*", "Cluster:...",
+        "*"), from everywhere or these addresses. Rules count for brokers with `authorization_enabled`.
+        """
+        for broker in self.brokers:
+            broker.create_acl(subject, resources, actions, decision, source_ips)
 
     def create_topic(
         self, topic: str, queues: int = 4, *, brokers: str | list[str] | None = None, **settings: Any

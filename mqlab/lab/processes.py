@@ -6,7 +6,8 @@ The servers are imported with the first process that needs them, which keeps the
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
@@ -19,6 +20,7 @@ from mqlab.protocol.topics import check_system_topic, check_topic
 from mqlab.sim.life import STATE_NAMES
 
 if TYPE_CHECKING:
+    from mqlab.auth.auth_config import AuthConfig
     from mqlab.broker import BrokerConfig, BrokerController
     from mqlab.namesrv import NamesrvController
     from mqlab.proxy import ProxyController
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from mqlab.store import DefaultMessageStore, MessageStoreConfig
 
 ClientT = TypeVar("ClientT")
+
+AUTH_SETTINGS = ("auth", "init_auth", "inner_client_auth")
+"""How the names of the settings of access control begin, and those of no other."""
 
 START_AGAIN_MS = 1_000
 """How long a supervisor waits before it starts a client anew."""
@@ -168,7 +173,7 @@ class BrokerProcess(Process):
         settings = {"broker_name": node.name, "namesrv_addr": lab.name_server_address, **settings}
         self.settings = settings
         """What it was made with, beside the defaults; a slave is made with the same."""
-        self._config, self._store_config = self._configs()
+        self._config, self._store_config, self._auth_config = self._configs()
         self._is_slave = self._store_config.broker_role is BrokerRole.SLAVE
         if self._is_slave and self._config.broker_id <= 0:
             raise LearnerError("a slave's broker id must be above 0", "write lab.broker(slave_of='broker-a')")
@@ -178,14 +183,23 @@ class BrokerProcess(Process):
     def change_settings(self, **settings: Any) -> None:
         """Let the next process of the broker begin with other settings; the one that runs keeps what it has."""
         self.settings = {**self.settings, **settings}
-        self._config, self._store_config = self._configs()
+        self._config, self._store_config, self._auth_config = self._configs()
 
-    def _configs(self) -> tuple[BrokerConfig, MessageStoreConfig]:
+    def _configs(self) -> tuple[BrokerConfig, MessageStoreConfig, AuthConfig | None]:
         from mqlab.broker import BrokerConfig
-        from mqlab.store import MessageStoreConfig
+        from mqlab.store import BrokerRole, MessageStoreConfig
 
-        broker_config, store_config = split_settings("a broker", self.settings, BrokerConfig, MessageStoreConfig)
-        return broker_config, store_config
+        classes = (BrokerConfig, MessageStoreConfig, *_auth_class(self.settings))
+        broker_config, store_config, *rest = split_settings("a broker", self.settings, *classes)
+        auth_config: AuthConfig | None = rest[0] if rest else None
+        if auth_config is not None and store_config.broker_role is BrokerRole.SLAVE:
+            auth_config.check_inner_client(f"the slave {self.name}")
+        return broker_config, store_config, auth_config
+
+    @property
+    def asks_for_signatures(self) -> bool:
+        """Whether clients have to sign their requests."""
+        return self._auth_config is not None and self._auth_config.authentication_enabled
 
     @property
     def controller(self) -> BrokerController | None:
@@ -228,7 +242,7 @@ class BrokerProcess(Process):
         from mqlab.broker import BrokerController
 
         node.life.program = controller = BrokerController(
-            node, dataclasses.replace(self._config), dataclasses.replace(self._store_config)
+            node, dataclasses.replace(self._config), dataclasses.replace(self._store_config), self._auth_config
         )
         if self.prepare is not None:
             self.prepare(controller)
@@ -258,6 +272,35 @@ class BrokerProcess(Process):
             SubscriptionGroupConfig(group, **settings)
         )
 
+    def create_user(self, username: str, password: str, user_type: str = "Normal") -> None:
+        """Create a user of this broker, or change one, as an administrator does: "Normal", or "Super", to whom
+        everything is allowed.
+        """
+        from mqlab.auth.user import NORMAL, SUPER, User, named
+
+        if named(user_type, (NORMAL, SUPER)) is None:
+            raise LearnerError(f"{user_type!r} is no type of users", "write 'Normal' or 'Super'")
+        auth, user = self.running().auth, User(username, password, user_type)
+        with _learner("create_user('alice', 'a password')"):
+            if auth.user(username) is None:
+                auth.create_user(user)
+            else:
+                auth.update_user(user)
+
+    def create_acl(
+        self, subject: str, resources: list[str], actions: list[str], decision: str, source_ips: list[str] | None
+    ) -> None:
+        """Add rules for a user of this broker, as an administrator does; see `Lab.create_acl`."""
+        from mqlab.auth.acl import ACTIONS, Acl, Policy, PolicyEntry
+        from mqlab.auth.user import named
+
+        for action in actions:
+            if named(action, ACTIONS) is None:
+                raise LearnerError(f"{action!r} is no action", f"use some of {', '.join(ACTIONS[3:])}, or All")
+        entries = [PolicyEntry(resource, list(actions), source_ips, decision) for resource in resources]
+        with _learner("create_acl('User:alice', ['Topic:Orders', 'Group:g*'], ['Pub', 'Sub'])"):
+            self.running().auth.update_acl(Acl(subject, [Policy(entries=entries)]))
+
     def set_message_request_mode(self, topic: str, group: str, mode: str, *, pop_share_queue_num: int = 0) -> None:
         """Let a group "PULL" or "POP" a topic here, as an administrator does; its consumers hear of it when they
         rebalance next, if they leave that to the broker (`client_rebalance=False`).
@@ -281,7 +324,15 @@ class ProxyProcess(Process):
 
         super().__init__(lab, node)
         settings = {"namesrv_addr": lab.name_server_address, **settings}
-        (self._config,) = split_settings("a proxy", settings, ProxyConfig)
+        self._config, *rest = split_settings("a proxy", settings, ProxyConfig, *_auth_class(settings))
+        self._auth_config: AuthConfig | None = rest[0] if rest else None
+        if self._auth_config is not None:
+            self._auth_config.check_inner_client(f"the proxy {node.name}")
+
+    @property
+    def signs(self) -> bool:
+        """Whether it signs what it asks of brokers."""
+        return self._auth_config is not None and self._auth_config.inner_credentials is not None
 
     @property
     def controller(self) -> ProxyController | None:
@@ -303,7 +354,9 @@ class ProxyProcess(Process):
     def _boot(self, node: Node) -> None:
         from mqlab.proxy import ProxyController
 
-        node.life.program = controller = ProxyController(node, dataclasses.replace(self._config))
+        node.life.program = controller = ProxyController(
+            node, dataclasses.replace(self._config), self._auth_config
+        )
         controller.start()
 
 
@@ -371,6 +424,26 @@ async def _start_until_a_broker_can_be_asked(client: Any) -> None:
                 raise
         await client.node.sleep(START_AGAIN_MS)
         client.begin_life()
+
+
+def _auth_class(settings: dict[str, Any]) -> tuple[type, ...]:
+    """The class of the settings of access control, where there are any: a world without them does not import it."""
+    if not any(name.startswith(AUTH_SETTINGS) for name in settings):
+        return ()
+    from mqlab.auth.auth_config import AuthConfig
+
+    return (AuthConfig,)
+
+
+@contextmanager
+def _learner(example: str) -> Iterator[None]:
+    """What a broker refuses of users and rules is here the fault of who has written them."""
+    from mqlab.auth.errors import AuthenticationException, AuthorizationException
+
+    try:
+        yield
+    except (AuthenticationException, AuthorizationException) as error:
+        raise LearnerError(str(error), f"write lab.{example}") from None
 
 
 def split_settings(what: str, settings: dict[str, Any], *config_classes: type) -> list[Any]:

@@ -91,6 +91,10 @@ class ClusterMetadataService:
         request = RemotingCommand.request(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, header)
         return await self._ask_one_broker(self._cluster, request, SubscriptionGroupConfig)
 
+    async def ask_one_broker_of_cluster(self, request: RemotingCommand, body: type[BodyT]) -> BodyT | None:
+        """Ask any broker of the cluster, which has a topic of that name; None when it answers with nothing."""
+        return await self._ask_one_broker(self._cluster, request, body)
+
     async def _ask_one_broker(self, topic: str, request: RemotingCommand, body: type[BodyT]) -> BodyT | None:
         """Ask any broker that has this topic; each has one under its cluster's name."""
         try:
@@ -104,4 +108,4 @@ class ClusterMetadataService:
         response = await self._remoting_client.invoke_sync(address, request, DEFAULT_TIMEOUT_MS)
         if response.code != 0:
             raise MQBrokerException(response.code, response.remark or "", address)
-        return body.decode(response.body)
+        return body.decode(response.body) if response.body else None

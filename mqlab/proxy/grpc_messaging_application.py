@@ -14,9 +14,11 @@ from mqlab.proxy.errors import GrpcProxyException
 from mqlab.proxy.proxy_context import ProxyContext
 from mqlab.proxy.response_builder import status_of
 from mqlab.rpc import RpcError, ServerStream
+from mqlab.sim import Lock
 from mqlab.trace.events.proxy import RpcRefused
 
 if TYPE_CHECKING:
+    from mqlab.proxy.auth_pipeline import AuthPipeline
     from mqlab.proxy.proxy_config import ProxyConfig
     from mqlab.proxy.proxy_controller import Activities
     from mqlab.sim import Node, Pool
@@ -68,6 +70,8 @@ class GrpcMessagingApplication:
             config.grpc_transaction_thread_pool_nums or cores,
             config.grpc_transaction_thread_queue_capacity,
         )
+        self.pipeline: AuthPipeline | None = None
+        """Who looks at each message of a client before it is worked on; None lets everybody in."""
         self.pools = (route, producer, consumer, client_manager, transaction)
         settle, client = activities.settle, activities.client
         route_us, producer_us = config.route_service_us, config.producer_service_us
@@ -91,7 +95,34 @@ class GrpcMessagingApplication:
         }
 
     def serve(self, stream: ServerStream) -> None:
-        """A call has come; who does not say its client id is refused."""
+        """A call has come."""
+        self._hear(stream)
+        if self.pipeline is not None:
+            self._look_at_each_message(stream, self.pipeline)
+
+    def _look_at_each_message(self, stream: ServerStream, pipeline: AuthPipeline) -> None:
+        """Let a message through when the pipeline has looked at it, each after the one before it."""
+        let_in = stream.on_message
+        turn = Lock("the pipeline of a call")
+
+        async def look(request: Any) -> None:
+            async with turn:
+                try:
+                    await pipeline.execute(stream, request)
+                except MqlabError as error:
+                    client_id = stream.metadata.get("x-mq-client-id", "")
+                    self._refuse(stream, client_id, status_of(error))
+                    return
+                if not stream.over:
+                    let_in(request)
+
+        def heard(request: Any) -> None:
+            self._node.spawn(look(request), f"authenticate {stream.rpc.name}")
+
+        stream.on_message = heard
+
+    def _hear(self, stream: ServerStream) -> None:
+        """Say who works on a call's messages; who does not say its client id is refused."""
         try:
             ctx = ProxyContext.of(stream)
         except GrpcProxyException as error:

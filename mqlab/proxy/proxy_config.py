@@ -13,7 +13,7 @@ class ProxyConfig:
 
     Times are in ms unless the name says otherwise; `namesrv_addr` is a list of addresses joined by `;`. A thread number
     of 0 means one for each core of the node. Differs from RocketMQ: local mode (a proxy inside of a broker), the
-    remoting port for 4.x clients, TLS, access control and metrics are absent. The last group is not RocketMQ's: how
+    remoting port for 4.x clients, TLS and metrics are absent. The last group is not RocketMQ's: how
     long a call keeps a thread of its pool busy, in us.
     """
 
@@ -51,6 +51,10 @@ class ProxyConfig:
     topic_config_cache_refresh_seconds: int = 20
     subscription_group_config_cache_expired_seconds: int = 300
     subscription_group_config_cache_refresh_seconds: int = 20
+    user_cache_expired_seconds: int = 300
+    user_cache_refresh_seconds: int = 20
+    acl_cache_expired_seconds: int = 300
+    acl_cache_refresh_seconds: int = 20
 
     enable_proxy_auto_renew: bool = True
     max_renew_retry_times: int = 3

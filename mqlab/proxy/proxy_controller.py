@@ -25,6 +25,7 @@ from mqlab.rpc import RpcServer
 from mqlab.trace.events.proxy import ProxyStarted
 
 if TYPE_CHECKING:
+    from mqlab.auth.auth_config import AuthConfig
     from mqlab.protocol.v2.service import (
         EndTransactionRequest,
         EndTransactionResponse,
@@ -55,10 +56,13 @@ class ProxyController:
     clients tell a new one what they are. What few worlds need is imported and made when it is first needed.
     """
 
-    def __init__(self, node: Node, config: ProxyConfig | None = None) -> None:
+    def __init__(
+        self, node: Node, config: ProxyConfig | None = None, auth_config: AuthConfig | None = None
+    ) -> None:
         self.node = node
         self.config = config = config or ProxyConfig()
-        self.api = MQClientAPIImpl(node, ClientConfig(namesrv_addr=config.namesrv_addr))
+        credentials = None if auth_config is None else auth_config.inner_credentials
+        self.api = MQClientAPIImpl(node, ClientConfig(namesrv_addr=config.namesrv_addr, credentials=credentials))
         self.topic_route_service = TopicRouteService(node, config, self.api)
         self.metadata_service = ClusterMetadataService(
             node, config, self.topic_route_service, self.api.remoting_client
@@ -71,6 +75,10 @@ class ProxyController:
             node, config, self.client_manager, self.metadata_service, self.consumer_processor
         )
         self.application = GrpcMessagingApplication(node, config, self._activities())
+        if auth_config is not None and auth_config.authentication_enabled:
+            from mqlab.proxy.auth_pipeline import AuthPipeline
+
+            self.application.pipeline = AuthPipeline(node, config, auth_config, self.metadata_service)
         self.grpc_server = RpcServer(node, config.grpc_server_port, self.application.serve)
         self._transactions: ClusterTransactionService | None = None
         self._start_us = 0

@@ -144,6 +144,8 @@ class RpcClient:
     def __init__(self, node: Node, metadata: Mapping[str, str]) -> None:
         self.node = node
         self._metadata = metadata
+        self.sign: Callable[[], Mapping[str, str]] | None = None
+        """Says the headers with which a call is signed that is made now, beside those that each call has."""
         self._connections: dict[str, ClientConnection] = {}
         self._connecting: dict[str, Future[ClientConnection]] = {}
         self._shut_down = False
@@ -166,7 +168,7 @@ class RpcClient:
             else:
                 answer.set_exception(error or RpcError(StatusCode.INTERNAL, "there was no answer"))
 
-        connection.open(rpc, said.append, ended).begin(self._metadata, request, max(1, left_ms))
+        connection.open(rpc, said.append, ended).begin(self._headers(), request, max(1, left_ms))
         return await answer
 
     async def open(
@@ -174,8 +176,11 @@ class RpcClient:
     ) -> ClientStream:
         """Open a stream that stays, with a first message; `timeout_ms` is for the connection."""
         stream = (await self._connection(address, timeout_ms)).open(rpc, on_message, on_end)
-        stream.begin(self._metadata, message, None)
+        stream.begin(self._headers(), message, None)
         return stream
+
+    def _headers(self) -> Mapping[str, str]:
+        return self._metadata if self.sign is None else {**self._metadata, **self.sign()}
 
     async def _connection(self, address: str, timeout_ms: int) -> ClientConnection:
         connection = self._connections.get(address)

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mqlab.arguments import check_least
 from mqlab.protocol.message import MEBIBYTE
+
+if TYPE_CHECKING:
+    from mqlab.auth.session_credentials import SessionCredentials
 
 
 @dataclass(eq=False, repr=False)
 class ClientConfiguration:
     """What every 5.x client may set; times in ms (org.apache.rocketmq.client.apis.ClientConfiguration).
 
-    `endpoints` are the proxies, "ip:port;ip:port": the first that can be reached is used. Differs from RocketMQ: no
-    credentials, namespaces and TLS.
+    `endpoints` are the proxies, "ip:port;ip:port": the first that can be reached is used. With `credentials` each call
+    is signed. Differs from RocketMQ: no namespaces and TLS.
     """
 
     endpoints: str = ""
     request_timeout: int = 3_000
     max_startup_attempts: int = 3
+    credentials: SessionCredentials | None = None
 
     def __post_init__(self) -> None:
         check_least(self, 1, "request_timeout", "max_startup_attempts")
+        if self.credentials is not None:
+            from mqlab.auth.session_credentials import checked_credentials
+
+            checked_credentials(self.credentials)
 
 
 @dataclass(eq=False, repr=False)

@@ -67,6 +67,10 @@ class ClientImpl:
                 "x-mq-client-version": CLIENT_VERSION,
             },
         )
+        if config.credentials is not None:
+            from mqlab.auth.session_credentials import signed_metadata
+
+            self.rpc.sign = lambda: signed_metadata(config.credentials, node.now_ms())
         self.topic_route_cache: dict[str, tuple[MessageQueue, ...]] = {}
         self.isolated: dict[Endpoints, None] = {}
         """Proxies by which a send has failed since their last heartbeat."""

@@ -9,6 +9,7 @@ from mqlab.lazy import names_of_areas
 
 if TYPE_CHECKING:
     from mqlab.protocol.headers.admin import *  # noqa: F403
+    from mqlab.protocol.headers.auth import *  # noqa: F403
     from mqlab.protocol.headers.client import *  # noqa: F403
     from mqlab.protocol.headers.namesrv import *  # noqa: F403
     from mqlab.protocol.headers.offset import *  # noqa: F403
@@ -18,5 +19,5 @@ if TYPE_CHECKING:
     from mqlab.protocol.headers.transaction import *  # noqa: F403
 
 __getattr__ = names_of_areas(
-    __name__, ("client", "namesrv", "offset", "pull", "send", "pop", "admin", "transaction")
+    __name__, ("client", "namesrv", "offset", "pull", "send", "pop", "admin", "transaction", "auth")
 )

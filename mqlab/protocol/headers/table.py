@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqlab.protocol.codes import RequestCode
-from mqlab.protocol.headers import admin, client, namesrv, offset, pop, pull, send, transaction
+from mqlab.protocol.headers import admin, auth, client, namesrv, offset, pop, pull, send, transaction
 
 REQUEST_HEADERS: dict[int, type] = {
     RequestCode.SEND_MESSAGE: send.SendMessageRequestHeader,
@@ -71,6 +71,16 @@ REQUEST_HEADERS: dict[int, type] = {
     RequestCode.NOTIFICATION: pop.NotificationRequestHeader,
     RequestCode.POLLING_INFO: pop.PollingInfoRequestHeader,
     RequestCode.PEEK_MESSAGE: pop.PeekMessageRequestHeader,
+    RequestCode.AUTH_CREATE_USER: auth.CreateUserRequestHeader,
+    RequestCode.AUTH_UPDATE_USER: auth.UpdateUserRequestHeader,
+    RequestCode.AUTH_DELETE_USER: auth.DeleteUserRequestHeader,
+    RequestCode.AUTH_GET_USER: auth.GetUserRequestHeader,
+    RequestCode.AUTH_LIST_USER: auth.ListUsersRequestHeader,
+    RequestCode.AUTH_CREATE_ACL: auth.CreateAclRequestHeader,
+    RequestCode.AUTH_UPDATE_ACL: auth.UpdateAclRequestHeader,
+    RequestCode.AUTH_DELETE_ACL: auth.DeleteAclRequestHeader,
+    RequestCode.AUTH_GET_ACL: auth.GetAclRequestHeader,
+    RequestCode.AUTH_LIST_ACL: auth.ListAclsRequestHeader,
 }
 """By request code: the header of the request. A code that is not here has no header."""
 
