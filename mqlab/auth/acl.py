@@ -192,8 +192,6 @@ def check_acl(acl: Acl) -> None:
     if not acl.policies:
         raise AuthorizationException("The policies is empty.")
     for policy in acl.policies:
-        if not policy.entries:
-            raise AuthorizationException("The policy entries is empty.")
         for entry in policy.entries:
             _check_entry(entry)
 

@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 
 
 class Field(NamedTuple):
-    """A field of a request that names a resource, or several joined by `splitter`; `?` of a row: it may be missing."""
+    """A field of a request that names a resource, or several joined by `splitter`."""
 
     name: str
     kind: str
-    required: bool
     splitter: str
 
 
@@ -43,18 +42,17 @@ class Row(NamedTuple):
 
 
 def _row(actions: str, *fields: str, cluster: bool = False) -> Row:
-    """A row from its words: "Sub Get" and "topic:Topic" ("?" behind an optional field, a splitter behind that)."""
-    return Row(tuple(actions.split()), tuple(map(_field, fields)), cluster)
+    """A row from its words: "Get" and "topic:Topic" or "topics:Topic;" (with a splitter)."""
+    return Row((actions,), tuple(map(_field, fields)), cluster)
 
 
 def _field(text: str) -> Field:
-    name, _, rest = text.partition(":")
-    kind, optional, splitter = rest.partition("?")
-    return Field(name, kind, not optional, splitter)
+    name, _, kind = text.partition(":")
+    splitter = "" if kind[-1].isalpha() else kind[-1]
+    return Field(name, kind.removesuffix(splitter), splitter)
 
 
 _GROUP, _TOPIC, _CLUSTER = f"consumerGroup:{GROUP}", f"topic:{TOPIC}", f"clusterName:{CLUSTER}"
-_ANY_TOPIC = f"{_TOPIC}?"
 
 ROWS: dict[int, Row] = {
     17: _row(CREATE, _TOPIC),  # UPDATE_AND_CREATE_TOPIC
@@ -62,9 +60,9 @@ ROWS: dict[int, Row] = {
     30: _row(GET, _TOPIC),  # GET_MAX_OFFSET
     31: _row(GET, _TOPIC),  # GET_MIN_OFFSET
     32: _row(GET, _TOPIC),  # GET_EARLIEST_MSG_STORETIME
-    33: _row(GET, _ANY_TOPIC),  # VIEW_MESSAGE_BY_ID
-    36: _row(SUB, f"group:{GROUP}", f"originTopic:{TOPIC}?"),  # CONSUMER_SEND_MSG_BACK
-    39: _row(PUB, _ANY_TOPIC),  # CHECK_TRANSACTION_STATE
+    33: _row(GET, _TOPIC),  # VIEW_MESSAGE_BY_ID
+    36: _row(SUB, f"group:{GROUP}", f"originTopic:{TOPIC}"),  # CONSUMER_SEND_MSG_BACK
+    39: _row(PUB, _TOPIC),  # CHECK_TRANSACTION_STATE
     40: _row(SUB, _GROUP),  # NOTIFY_CONSUMER_IDS_CHANGED
     100: _row(UPDATE, cluster=True),  # PUT_KV_CONFIG
     101: _row(GET, cluster=True),  # GET_KV_CONFIG
@@ -76,9 +74,9 @@ ROWS: dict[int, Row] = {
     204: _row(GET, cluster=True),  # GET_PRODUCER_CONNECTION_LIST
     205: _row(UPDATE, cluster=True),  # WIPE_WRITE_PERM_OF_BROKER
     207: _row(DELETE, f"groupName:{GROUP}"),  # DELETE_SUBSCRIPTIONGROUP
-    208: _row(GET, _GROUP, _ANY_TOPIC, f"topicList:{TOPIC}?;"),  # GET_CONSUME_STATS
+    208: _row(GET, _GROUP, _TOPIC, f"topicList:{TOPIC};"),  # GET_CONSUME_STATS
     215: _row(DELETE, _TOPIC),  # DELETE_TOPIC_IN_BROKER
-    216: _row(UPDATE, f"{_CLUSTER}?", cluster=True),  # DELETE_TOPIC_IN_NAMESRV
+    216: _row(UPDATE, _CLUSTER, cluster=True),  # DELETE_TOPIC_IN_NAMESRV
     217: _row(UPDATE, cluster=True),  # REGISTER_TOPIC_IN_NAMESRV
     219: _row(GET, cluster=True),  # GET_KVLIST_BY_NAMESPACE
     222: _row(UPDATE, f"group:{GROUP}", _TOPIC),  # INVOKE_BROKER_TO_RESET_OFFSET
@@ -86,19 +84,19 @@ ROWS: dict[int, Row] = {
     300: _row(GET, _TOPIC),  # QUERY_TOPIC_CONSUME_BY_WHO
     303: _row(GET, _TOPIC, f"group:{GROUP}"),  # QUERY_CONSUME_TIME_SPAN
     307: _row(GET, _GROUP),  # GET_CONSUMER_RUNNING_INFO
-    308: _row(GET, f"filterGroups:{GROUP}?,", f"compareGroup:{GROUP}", _TOPIC),  # QUERY_CORRECTION_OFFSET
-    309: _row(SUB, _GROUP, _ANY_TOPIC),  # CONSUME_MESSAGE_DIRECTLY
-    314: _row(UPDATE, f"destGroup:{GROUP}", _ANY_TOPIC),  # CLONE_GROUP_OFFSET
+    308: _row(GET, f"filterGroups:{GROUP},", f"compareGroup:{GROUP}", _TOPIC),  # QUERY_CORRECTION_OFFSET
+    309: _row(SUB, _GROUP, _TOPIC),  # CONSUME_MESSAGE_DIRECTLY
+    314: _row(UPDATE, f"destGroup:{GROUP}", _TOPIC),  # CLONE_GROUP_OFFSET
     315: _row(GET, cluster=True),  # VIEW_BROKER_STATS_DATA
     317: _row(GET, cluster=True),  # GET_BROKER_CONSUME_STATS
-    321: _row(GET, _ANY_TOPIC, f"{_GROUP}?"),  # QUERY_CONSUME_QUEUE
+    321: _row(GET, _TOPIC, _GROUP),  # QUERY_CONSUME_QUEUE
     322: _row(GET, _CLUSTER, cluster=True),  # QUERY_DATA_VERSION
-    323: _row(UPDATE, _ANY_TOPIC),  # RESUME_CHECK_HALF_MESSAGE
+    323: _row(UPDATE, _TOPIC),  # RESUME_CHECK_HALF_MESSAGE
     326: _row(SUB, f"producerGroup:{GROUP}", _TOPIC),  # PUSH_REPLY_MESSAGE_TO_CLIENT
     327: _row(UPDATE, cluster=True),  # ADD_WRITE_PERM_OF_BROKER
     328: _row(GET, cluster=True),  # GET_ALL_PRODUCER_INFO
     343: _row(GET, f"group:{GROUP}"),  # QUERY_TOPICS_BY_CONSUMER
-    345: _row(GET, f"group:{GROUP}", _ANY_TOPIC),  # QUERY_SUBSCRIPTION_BY_CONSUMER
+    345: _row(GET, f"group:{GROUP}", _TOPIC),  # QUERY_SUBSCRIPTION_BY_CONSUMER
     351: _row(GET, _TOPIC),  # GET_TOPIC_CONFIG
     352: _row(GET, f"group:{GROUP}"),  # GET_SUBSCRIPTIONGROUP_CONFIG
     353: _row(UPDATE, f"group:{GROUP}", _TOPIC),  # UPDATE_AND_GET_GROUP_FORBIDDEN
@@ -113,12 +111,12 @@ ROWS: dict[int, Row] = {
     908: _row(UPDATE, cluster=True),  # RESET_MASTER_FLUSH_OFFSET
     1001: _row(UPDATE, cluster=True),  # CONTROLLER_ALTER_SYNC_STATE_SET
     1002: _row(UPDATE, _CLUSTER, cluster=True),  # CONTROLLER_ELECT_MASTER
-    1003: _row(UPDATE, f"{_CLUSTER}?", cluster=True),  # CONTROLLER_REGISTER_BROKER
+    1003: _row(UPDATE, _CLUSTER, cluster=True),  # CONTROLLER_REGISTER_BROKER
     1004: _row(GET, cluster=True),  # CONTROLLER_GET_REPLICA_INFO
     1008: _row(UPDATE, cluster=True),  # NOTIFY_BROKER_ROLE_CHANGED
-    1011: _row(UPDATE, f"{_CLUSTER}?", cluster=True),  # CLEAN_BROKER_DATA
-    1012: _row(GET, f"{_CLUSTER}?", cluster=True),  # CONTROLLER_GET_NEXT_BROKER_ID
-    1013: _row(UPDATE, f"{_CLUSTER}?", cluster=True),  # CONTROLLER_APPLY_BROKER_ID
+    1011: _row(UPDATE, _CLUSTER, cluster=True),  # CLEAN_BROKER_DATA
+    1012: _row(GET, _CLUSTER, cluster=True),  # CONTROLLER_GET_NEXT_BROKER_ID
+    1013: _row(UPDATE, _CLUSTER, cluster=True),  # CONTROLLER_APPLY_BROKER_ID
     3001: _row(UPDATE, cluster=True),  # AUTH_CREATE_USER
     3002: _row(UPDATE, cluster=True),  # AUTH_UPDATE_USER
     3003: _row(UPDATE, cluster=True),  # AUTH_DELETE_USER
@@ -150,16 +148,12 @@ def needs_of_command(request: RemotingCommand, cluster_name: str) -> list[Need]:
     try:
         return _needs(request, fields, cluster_name)
     except ProtocolError:
-        raise _cannot_be_read() from None
-
-
-def _cannot_be_read() -> AuthorizationException:
-    return AuthorizationException("parse authorization context error.")
+        raise AuthorizationException("parse authorization context error.") from None
 
 
 def _needs(request: RemotingCommand, fields: Mapping[str, str], cluster_name: str) -> list[Need]:
     code = request.code
-    topic = fields.get("topic")
+    topic, group = fields.get("topic"), fields.get("consumerGroup")
     match code:
         case C.GET_ROUTEINFO_BY_TOPIC:
             if topic and is_retry_topic(topic):
@@ -176,20 +170,19 @@ def _needs(request: RemotingCommand, fields: Mapping[str, str], cluster_name: st
         case C.CONSUMER_SEND_MSG_BACK:
             return [Need(Resource.group(fields.get("group")), (SUB,))]
         case C.PULL_MESSAGE:
-            return _of_topic_and_group(topic, fields.get("consumerGroup"), SUB)
+            return _of_topic_and_group(topic, group, SUB)
         case C.QUERY_MESSAGE:
             return [Need(Resource.topic(topic), (SUB, GET))]
         case C.HEART_BEAT:
             return _heartbeat(request)
         case C.UNREGISTER_CLIENT:
-            group = fields.get("consumerGroup", "")
-            return [Need(Resource.group(group), (SUB,))] if group.strip() else []
+            return [Need(Resource.group(group), (SUB,))] if group and group.strip() else []
         case C.GET_CONSUMER_LIST_BY_GROUP:
-            return [Need(Resource.group(_required(fields, "consumerGroup")), (SUB, GET))]
+            return [Need(Resource.group(group), (SUB, GET))]
         case C.QUERY_CONSUMER_OFFSET:
-            return _of_topic_and_group(_required(fields, "topic"), _required(fields, "consumerGroup"), SUB, GET)
+            return _of_topic_and_group(topic, group, SUB, GET)
         case C.UPDATE_CONSUMER_OFFSET:
-            return _of_topic_and_group(_required(fields, "topic"), _required(fields, "consumerGroup"), SUB, UPDATE)
+            return _of_topic_and_group(topic, group, SUB, UPDATE)
         case C.LOCK_BATCH_MQ:
             locks = LockBatchRequestBody.decode(request.body)
             return _lock(locks.consumer_group, (queue.topic for queue in locks.mq_set))
@@ -228,7 +221,7 @@ def _lock(group: str, topics: Iterable[str]) -> list[Need]:
 def _of_row(row: Row, fields: Mapping[str, str], cluster_name: str) -> list[Need]:
     needs = []
     for field in row.fields:
-        value = _required(fields, field.name) if field.required else fields.get(field.name)
+        value = fields.get(field.name)
         if value is None:
             continue
         names = list(filter(None, value.split(field.splitter))) if field.splitter else [value]
@@ -240,10 +233,3 @@ def _of_row(row: Row, fields: Mapping[str, str], cluster_name: str) -> list[Need
     if not needs and row.cluster:
         needs.append(Need(Resource(CLUSTER, cluster_name, LITERAL), row.actions))
     return needs
-
-
-def _required(fields: Mapping[str, str], name: str) -> str:
-    value = fields.get(name)
-    if value is None:
-        raise _cannot_be_read()
-    return value

@@ -25,7 +25,7 @@ def rpc_code(request: tuple[Any, ...]) -> str:
     return f"apache.rocketmq.v2.{type(request).__name__}"
 
 
-def needs_of_call(request: Any) -> list[Need]:  # noqa: C901, PLR0911  # a case for each kind of call
+def needs_of_call(request: Any) -> list[Need]:  # a case for each kind of call
     """What a call needs, all of it; AuthorizationException when it does not say what it is about."""
     match request:
         case service.SendMessageRequest():

@@ -22,7 +22,7 @@ from mqlab.commands.numbers import whole
 from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.lab import Lab
 from mqlab.scenarios import get
-from mqlab.scenarios.served import add_proxies, add_topics, broker_settings
+from mqlab.scenarios.served import add_acl, add_proxies, add_topics, broker_settings
 from mqlab.serving.serving import HA
 from mqlab.serving.tls import MODES, PERMISSIVE
 
@@ -111,6 +111,10 @@ def _parser() -> argparse.ArgumentParser:
         "--set", action="append", default=[], metavar="NAME=VALUE",
         help="a setting of the brokers, as in RocketMQ's broker.conf: enablePropertyFilter=true",
     )  # fmt: skip
+    parser.add_argument(
+        "--acl", metavar="FILE",
+        help="ask for signatures, and let the users of this file do what its rules allow (JSON; see docs/serving.md)",
+    )  # fmt: skip
     parser.add_argument("--scenario", help="serve this world instead, one of `mqlab scenarios`")
     parser.add_argument(
         "-p", "--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter of that scenario"
@@ -162,6 +166,7 @@ def _scenario_world(options: argparse.Namespace) -> Lab:
             "proxies": options.proxies,
             "topics": ";".join(options.topic),
             "settings": ";".join(options.set),
+            "acl": _text_of(options.acl),
         }
     return get(options.scenario or "served").build(
         seed_of(options.seed), parameters=parameters, history=bool(options.record)
@@ -178,7 +183,8 @@ def _directory_world(options: argparse.Namespace) -> Lab:
     lab = Lab(seed_of(options.seed), history=False)
     lab.act("set_epoch", epoch_ms=time.time_ns() // 1_000_000)
     lab.name_server()
-    settings = broker_settings(";".join(options.set))
+    acl = _text_of(options.acl)
+    settings = broker_settings(";".join(options.set), acl)
     topics = ";".join(options.topic)
     if options.sync_flush:
         settings["flush_disk_type"] = "SYNC_FLUSH"
@@ -190,9 +196,20 @@ def _directory_world(options: argparse.Namespace) -> Lab:
         for number_of_slave in range(1, options.slaves + 1):
             slave = f"{name}-slave-{number_of_slave}"
             lab.broker(slave, directory=root / slave, slave_of=name)
-    add_proxies(lab, options.proxies)
+    add_proxies(lab, options.proxies, settings)
     add_topics(lab, topics)
+    add_acl(lab, acl)
     return lab
+
+
+def _text_of(file: str | None) -> str:
+    """What stands in a file; nothing without one."""
+    if file is None:
+        return ""
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise LearnerError(f"{file} cannot be read: {error}", "give --acl a file that is there") from None
 
 
 def _ports(lab: Lab, options: argparse.Namespace) -> dict[str, int]:

@@ -336,9 +336,9 @@ class Lab(Looking, Acting):
         decision: str = "Allow",
         source_ips: list[str] | None = None,
     ) -> None:
-        """Add rules on all brokers, as an administrator does: what a user ("User:alice") may do ("Pub", "Sub", "Create",
-        "Update", "Delete", "Get", "List", "All") with resources ("Topic:Orders", "Topic:Or*", "Group:*", "Cluster:...",
-        "*"), from everywhere or these addresses. Rules count for brokers with `authorization_enabled`.
+        """Add rules on all brokers, as an administrator does: what a user ("User:alice") may do ("Pub", "Sub",
+        "Create", "Update", "Delete", "Get", "List", "All") with resources ("Topic:Orders", "Topic:Or*", "Group:*",
+        "Cluster:...", "*"), from everywhere or these addresses. They count for brokers with `authorization_enabled`.
         """
         for broker in self.brokers:
             broker.create_acl(subject, resources, actions, decision, source_ips)

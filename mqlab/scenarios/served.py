@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mqlab.arguments import named_values
 from mqlab.broker import BrokerConfig
 from mqlab.errors import LearnerError
+from mqlab.lab.processes import AUTH_SETTINGS
 from mqlab.protocol.java_properties import property_names, update_settings
 from mqlab.scenarios.registry import scenario
 from mqlab.scenarios.words import Flush
@@ -30,21 +32,33 @@ async def served(
     topics: str = "",
     flush: Flush = "ASYNC_FLUSH",
     settings: str = "",
+    acl: str = "",
 ) -> None:
     """A name server, brokers (each with `slaves`) and proxies, for clients over real sockets (mqlab serve)."""
     lab.name_server()
+    given = broker_settings(settings, acl)
     for _ in range(brokers):
-        master = lab.broker(flush_disk_type=flush, **broker_settings(settings))
+        master = lab.broker(flush_disk_type=flush, **given)
         for _ in range(slaves):
             lab.broker(slave_of=master.name)
-    add_proxies(lab, proxies)
+    add_proxies(lab, proxies, given)
     add_topics(lab, topics)
+    add_acl(lab, acl)
 
 
-def add_proxies(lab: Lab, count: int) -> None:
-    """Proxies for clients of 5.x."""
+def add_proxies(lab: Lab, count: int, settings: Mapping[str, Any]) -> None:
+    """Proxies for clients of 5.x, with what the settings of brokers say of access control."""
+    auth = {name: value for name, value in settings.items() if name.startswith(AUTH_SETTINGS)}
     for _ in range(count):
-        lab.proxy()
+        lab.proxy(**auth)
+
+
+def add_acl(lab: Lab, text: str) -> None:
+    """Users and rules, as JSON says them; see `mqlab.scenarios.access_control`."""
+    if text:
+        from mqlab.scenarios.access_control import AccessControl
+
+        AccessControl(text).give(lab)
 
 
 def add_topics(lab: Lab, text: str) -> None:
@@ -56,13 +70,20 @@ def add_topics(lab: Lab, text: str) -> None:
         lab.create_topic(topic, attributes={"+message.type": kind} if kind else {})
 
 
-def broker_settings(text: str) -> dict[str, Any]:
+def broker_settings(text: str, acl: str = "") -> dict[str, Any]:
     """Settings of a broker as they stand in RocketMQ's broker.conf, with ";" between them, as `lab.broker` takes them:
     "enablePropertyFilter=true;defaultTopicQueueNums=4". LearnerError for what no broker has, or another type of value.
+
+    Users and rules (`acl`) bring the settings of access control that they need, where nothing else is said.
     """
     given = named_values([part.strip() for part in text.split(";") if part.strip()])
     found: dict[str, Any] = {}
-    for settings in (BrokerConfig(), MessageStoreConfig()):
+    kinds: list[Any] = [BrokerConfig(), MessageStoreConfig()]
+    if any(snake_case(name).startswith(AUTH_SETTINGS) for name in given):
+        from mqlab.auth import AuthConfig
+
+        kinds.append(AuthConfig())
+    for settings in kinds:
         fields = {name: field for field, name in property_names(type(settings)).items() if name in given}
         update_settings({name: given[name] for name in fields}, settings)
         found |= {field: getattr(settings, field) for field in fields.values()}
@@ -70,4 +91,13 @@ def broker_settings(text: str) -> dict[str, Any]:
             del given[name]
     if given:
         raise LearnerError(f"a broker has no setting {next(iter(given))!r}", "write it as in RocketMQ's broker.conf")
+    if acl:
+        from mqlab.scenarios.access_control import AccessControl
+
+        found = AccessControl(acl).settings() | found
     return found
+
+
+def snake_case(name: str) -> str:
+    """A setting's name of RocketMQ in Python's case."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from mqlab.trace.bus import Bus
 
 SUPER_BY_SUPER = "The super user can only be update by super user"
+NOT_SET = "not set any response code"
+"""What a new response says in RocketMQ, and these, which succeed, go on saying."""
 TRY_LATER = "An system error occurred, please try again later."
 
 
@@ -51,9 +53,9 @@ class AuthProcessor(RequestProcessor):
         except RequestError as error:
             return rejected(self._hooks, channel, request, error)
         except (AuthenticationException, AuthorizationException) as refusal:
-            error = RequestError(ResponseCode.NO_PERMISSION, str(refusal))
-            return rejected(self._hooks, channel, request, error)
-        return RemotingCommand.response(ResponseCode.SUCCESS, body=body)
+            refused = RequestError(ResponseCode.NO_PERMISSION, str(refusal))
+            return rejected(self._hooks, channel, request, refused)
+        return RemotingCommand.response(ResponseCode.SUCCESS, NOT_SET, body=body)
 
     # -- users ------------------------------------------------------------------------------------------------------
 
@@ -109,6 +111,7 @@ class AuthProcessor(RequestProcessor):
         if user_of_subject(subject) is None:
             subject = request.header_as(h.CreateAclRequestHeader).subject
         acl.subject = _checked_subject(subject)
+        acl.policies = [policy for policy in acl.policies if policy.entries]
         self._auth.update_acl(acl)
 
     def _delete_acl(self, request: RemotingCommand) -> None:

@@ -61,5 +61,5 @@ def _in_order(table: dict[str, Any]) -> dict[str, Any]:
 def _members(value: dict[str, Any], name: str) -> dict[str, Any]:
     members = value.get(name)
     if not isinstance(members, dict):
-        raise ValueError(f"{name} is no object")  # noqa: TRY004  # what ConfigManager.load takes as a damaged file
+        raise ValueError(f"{name} is no object")  # what ConfigManager.load takes as a damaged file
     return members
