@@ -37,8 +37,6 @@ def needs_of_call(request: Any) -> list[Need]:  # a case for each kind of call
         case service.HeartbeatRequest():
             return [_group(request.group)] if request.client_type in CONSUMERS else []
         case service.ReceiveMessageRequest():
-            if request.message_queue is None:
-                raise AuthorizationException("messageQueue is null.")
             return [_group(request.group), _topic(request.message_queue.topic, SUB)]
         case (
             service.AckMessageRequest()
