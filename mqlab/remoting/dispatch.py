@@ -114,7 +114,10 @@ class RemotingDispatch(RemotingCalls):
     ) -> Coroutine[object, object, None] | None:
         try:
             if self.rpc_hooks:
-                self._do_before_request(channel, request)
+                refusal = self._do_before_request(channel, request)
+                if refusal is not None:
+                    self.refuse(channel, request, refusal.response_code, refusal.remark)
+                    return None
             result = processor.process_request(channel, request)
         except SimulationError:
             raise
@@ -132,16 +135,20 @@ class RemotingDispatch(RemotingCalls):
             return self._answer_coroutine(channel, request, result)  # type: ignore[arg-type]  # the only kind left
         return None
 
-    def _do_before_request(self, channel: Channel, request: RemotingCommand) -> None:
+    def _do_before_request(self, channel: Channel, request: RemotingCommand) -> AbortProcessException | None:
+        """Show a request to the hooks; the error with which one of them refuses it."""
         try:
             for hook in self.rpc_hooks:
                 hook.do_before_request(channel.remote_address, request)
-        except (AbortProcessException, SimulationError):
+        except AbortProcessException as refusal:
+            return refusal
+        except SimulationError:
             raise
         except Exception:
             # As in RocketMQ the hooks are then shown an error without a text, before the client gets one with it.
             self._do_after_response(channel, request, RemotingCommand.response(ResponseCode.SYSTEM_ERROR))
             raise
+        return None
 
     def _do_after_response(self, channel: Channel, request: RemotingCommand, response: RemotingCommand | None) -> None:
         for hook in self.rpc_hooks:
