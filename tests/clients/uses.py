@@ -111,7 +111,27 @@ def use_push(configuration: ClientConfiguration, producer: Producer) -> None:
     PushConsumer(configuration, "push", Listener(), {"T": FilterExpression()}).startup()
 
 
+def use_sign(endpoints: str) -> None:
+    signing = ClientConfiguration(endpoints, Credentials("orders", "secret"))
+    producer = Producer(signing, ("T",))
+    producer.startup()
+    say(f"signed {bool(producer.send(message('T', 'signed')).message_id)}")
+    receive(signing, "T", 1)
+    for name, secret, topic in (("elsewhere", "secret", "U"), ("wrong", "wrong", "T")):
+        refused = Producer(ClientConfiguration(endpoints, Credentials("orders", secret)), (topic,))
+        try:
+            refused.startup()
+            refused.send(message(topic, name))
+        except Exception as error:  # noqa: BLE001  # what the client makes of an answer without a route
+            say(f"{name} {error}")
+
+
 def main(use: str, endpoints: str) -> None:
+    if use == "sign":
+        use_sign(endpoints)
+        say("done")
+        sys.stdin.read()
+        return
     configuration = ClientConfiguration(endpoints, Credentials())
     producer = Producer(configuration, TOPICS, Checker() if use == "transaction" else None)
     producer.startup()
