@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import socket
 import subprocess
 from contextlib import ExitStack, closing, suppress
@@ -222,12 +223,15 @@ class RealRocketMQ:
 
 
 def free_port(also: tuple[int, ...] = ()) -> int:
-    """A free port on loopback, so far from which those of `also` are free, too: brokers take their neighbours."""
+    """A free port on loopback, so far from which those of `also` are free, too: brokers take their neighbours.
+
+    It lies below those that systems give to connections that go out, so that none of these takes it meanwhile.
+    """
     while True:
-        with closing(socket.create_server((HOST, 0))) as found, suppress(OSError), ExitStack() as others:
-            port: int = found.getsockname()[1]
-            for distance in also:
-                others.enter_context(closing(socket.create_server((HOST, port + distance))))
+        port = random.randrange(12_000, 32_000)
+        with suppress(OSError), ExitStack() as opened:
+            for distance in (0, *also):
+                opened.enter_context(closing(socket.create_server((HOST, port + distance))))
             return port
 
 
