@@ -45,6 +45,7 @@ class AdminBrokerProcessor(RequestProcessor):
 def _all_handlers(broker: WholeBroker) -> dict[int, Handler]:
     from mqlab.broker.admin_clients import AdminClients
     from mqlab.broker.admin_cold_data import AdminColdData
+    from mqlab.broker.admin_files import AdminFiles
     from mqlab.broker.admin_groups import AdminGroups
     from mqlab.broker.admin_offsets import AdminOffsets
     from mqlab.broker.admin_queues import AdminQueues
@@ -59,4 +60,5 @@ def _all_handlers(broker: WholeBroker) -> dict[int, Handler]:
         **AdminSettings(broker).handlers(),
         **AdminClients(broker).handlers(),
         **AdminColdData(broker).handlers(),
+        **AdminFiles(broker).handlers(),
     }

@@ -8,12 +8,23 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.errors import RequestError
 from mqlab.protocol import headers as h
-from mqlab.protocol.bodies import Connection, ConsumerConnection, ConsumeStats, OffsetWrapper, ProducerConnection
+from mqlab.protocol.bodies import (
+    Connection,
+    ConsumerConnection,
+    ConsumeStats,
+    ConsumeStatsList,
+    GroupList,
+    OffsetWrapper,
+    ProducerConnection,
+    ProducerInfo,
+    ProducerTableInfo,
+    QuerySubscriptionResponseBody,
+)
 from mqlab.protocol.codes import LanguageCode, RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.json_body import JsonBody
 from mqlab.protocol.message import MessageQueue
-from mqlab.protocol.topic_config import SubscriptionGroupConfig
+from mqlab.protocol.topic_config import SubscriptionGroupConfig, TopicList
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import Handler
@@ -51,6 +62,11 @@ class AdminGroups:
             RequestCode.GET_PRODUCER_CONNECTION_LIST: self._get_producer_connection_list,
             RequestCode.GET_CONSUME_STATS: self._get_consume_stats,
             RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: self._get_all_message_request_mode,
+            RequestCode.GET_ALL_PRODUCER_INFO: self._get_all_producer_info,
+            RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: self._query_topic_consume_by_who,
+            RequestCode.QUERY_TOPICS_BY_CONSUMER: self._query_topics_by_consumer,
+            RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER: self._query_subscription_by_consumer,
+            RequestCode.GET_BROKER_CONSUME_STATS: self._fetch_all_consume_stats,
         }
 
     # -- settings ---------------------------------------------------------------------------------------------------
@@ -111,6 +127,47 @@ class AdminGroups:
         body = ProducerConnection(_connections(members.values()))
         return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
 
+    def _get_all_producer_info(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        node = self._broker.node
+        groups = self._broker.producer_manager.group_channel_table
+        table = {
+            group: [
+                ProducerInfo(
+                    info.client_id,
+                    f"/{info.channel.remote_address}",
+                    LanguageCode(info.language).name,
+                    info.version,
+                    node.now_ms() - (node.now_us() - info.last_update_us) // 1_000,
+                )
+                for info in members.values()
+            ]
+            for group, members in groups.items()
+        }
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=ProducerTableInfo(table).encode())
+
+    def _query_topic_consume_by_who(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        """The groups that have progress in a topic.
+
+        As in RocketMQ a topic to which anybody subscribes is told as a group of its own, and a group without progress
+        is not told: its table of the groups of a topic is filled with topics.
+        """
+        topic = request.header_as(h.QueryTopicConsumeByWhoRequestHeader).topic
+        groups = self._broker.consumer_offset_manager.which_group_by_topic(topic)
+        if self._broker.consumer_manager.query_topic_consume_by_who(topic) and topic not in groups:
+            groups = [topic, *groups]
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=GroupList(groups).encode())
+
+    def _query_topics_by_consumer(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        group = request.header_as(h.QueryTopicsByConsumerRequestHeader).group
+        topics = self._broker.consumer_offset_manager.which_topic_by_consumer(group)
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=TopicList(topics, self._broker.store_host).encode())
+
+    def _query_subscription_by_consumer(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        header = request.header_as(h.QuerySubscriptionByConsumerRequestHeader)
+        wanted = self._broker.consumer_manager.find_subscription_data(header.group, header.topic)
+        body = QuerySubscriptionResponseBody(wanted, header.group, header.topic)
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
+
     # -- progress ---------------------------------------------------------------------------------------------------
 
     def _get_consume_stats(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
@@ -122,9 +179,39 @@ class AdminGroups:
             config = self._broker.topic_config_manager.select_topic_config(topic)
             if config is not None:
                 for queue_id in range(config.read_queue_nums):
-                    queue = MessageQueue(topic, self._broker.broker_config.broker_name, queue_id)
+                    queue = self._queue(topic, queue_id)
                     stats.offset_table[queue] = self._progress(header.consumer_group, topic, queue_id)
         return RemotingCommand.response(ResponseCode.SUCCESS, body=stats.encode())
+
+    def _fetch_all_consume_stats(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        """All groups; as in RocketMQ without how far their pulls are, so that all that is not consumed is under way.
+
+        A topic is left out to which a group that is there does not subscribe.
+        """
+        is_order = request.header_as(h.GetConsumeStatsInBrokerHeader).is_order
+        broker = self._broker
+        body = ConsumeStatsList(broker_addr=broker.store_host)
+        for group in self._groups.subscription_group_table:
+            told = []
+            members = broker.consumer_manager.get_consumer_group_info(group)
+            for topic in broker.consumer_offset_manager.which_topic_by_consumer(group):
+                config = broker.topic_config_manager.select_topic_config(topic)
+                if config is None or (is_order and not config.order):
+                    continue
+                if members is not None and members.subscription_table and topic not in members.subscription_table:
+                    continue
+                queues = range(config.write_queue_nums)
+                table = {self._queue(topic, i): self._progress(group, topic, i) for i in queues}
+                for progress in table.values():
+                    body.total_diff += progress.broker_offset - progress.consumer_offset
+                    body.total_inflight_diff -= progress.consumer_offset
+                    progress.pull_offset = 0
+                told.append(ConsumeStats(table))
+            body.consume_stats_list.append({group: told})
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
+
+    def _queue(self, topic: str, queue_id: int) -> MessageQueue:
+        return MessageQueue(topic, self._broker.broker_config.broker_name, queue_id)
 
     def _progress(self, group: str, topic: str, queue_id: int) -> OffsetWrapper:
         store, offsets = self._broker.message_store, self._broker.consumer_offset_manager

@@ -9,7 +9,11 @@ from mqlab.errors import LearnerError
 from mqlab.protocol import fastjson
 from mqlab.protocol.codes import CURRENT_VERSION, RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
-from mqlab.protocol.headers import GetBrokerConfigResponseHeader, NotifyMinBrokerIdChangeRequestHeader
+from mqlab.protocol.headers import (
+    GetBrokerConfigResponseHeader,
+    NotifyMinBrokerIdChangeRequestHeader,
+    ResetMasterFlushOffsetHeader,
+)
 from mqlab.protocol.java_properties import (
     decode_java_properties,
     encode_java_properties,
@@ -56,6 +60,8 @@ class AdminSettings:
             RequestCode.GET_BROKER_HA_STATUS: self._get_broker_ha_status,
             RequestCode.GET_TIMER_CHECK_POINT: self._get_timer_check_point,
             RequestCode.GET_TIMER_METRICS: self._get_timer_metrics,
+            RequestCode.RESET_MASTER_FLUSH_OFFSET: self._reset_master_flush_offset,
+            RequestCode.GET_BROKER_EPOCH_CACHE: self._get_broker_epoch_cache,
             RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE: self._notify_min_broker_id_change,
         }
 
@@ -97,6 +103,16 @@ class AdminSettings:
         alone = HARuntimeInfo(master=True, master_commit_log_max_offset=end)
         info = service.get_runtime_info() if service is not None else alone
         return RemotingCommand.response(ResponseCode.SUCCESS, body=info.encode())
+
+    def _reset_master_flush_offset(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        """Let a slave think so much of its master's log is safe; a master answers, and does nothing."""
+        header = request.header_as(ResetMasterFlushOffsetHeader)
+        if self._broker.broker_config.broker_id and header.master_flush_offset is not None:
+            self._broker.message_store.store_checkpoint.master_flushed_offset = header.master_flush_offset
+        return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    def _get_broker_epoch_cache(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        raise RequestError(ResponseCode.SYSTEM_ERROR, "this request only for controllerMode ")
 
     def _notify_min_broker_id_change(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         notice = request.header_as(NotifyMinBrokerIdChangeRequestHeader)

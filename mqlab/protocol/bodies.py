@@ -48,6 +48,75 @@ class ConsumeStats(JsonBody):
 
 
 @dataclass(slots=True)
+class ConsumeStatsList(JsonBody):
+    """How far the groups of a broker are: for each group a list with an entry for each of its topics."""
+
+    consume_stats_list: list[dict[str, list[ConsumeStats]]] = field(default_factory=list)
+    broker_addr: str | None = None
+    total_diff: int = 0
+    total_inflight_diff: int = 0
+
+
+@dataclass(slots=True)
+class GroupList(JsonBody):
+    """Names of groups."""
+
+    group_list: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class QuerySubscriptionResponseBody(JsonBody):
+    """What a group wants of a topic; no data while nobody of it is there."""
+
+    subscription_data: SubscriptionData | None = None
+    group: str | None = None
+    topic: str | None = None
+
+
+@dataclass(slots=True)
+class ConsumeQueueData(JsonBody):
+    """An entry of a queue: where its message lies, and whether the group wants it, where an extended entry can tell."""
+
+    physic_offset: int = 0
+    physic_size: int = 0
+    tags_code: int = 0
+    extend_data_json: str | None = None
+    bit_map: str | None = None
+    eval: bool = False
+    msg: str | None = None
+
+
+@dataclass(slots=True)
+class QueryConsumeQueueResponseBody(JsonBody):
+    """The bounds of a queue and some of its entries; what the group that was named wants of the topic."""
+
+    subscription_data: SubscriptionData | None = None
+    filter_data: str | None = None
+    queue_data: list[ConsumeQueueData] = field(default_factory=list)
+    max_queue_index: int = 0
+    min_queue_index: int = 0
+
+
+@json_names(remote_ip="remoteIP")
+@dataclass(slots=True)
+class ProducerInfo(JsonBody):
+    """One connected producer, and when it was heard of last (ms)."""
+
+    client_id: str
+    remote_ip: str
+    language: str
+    version: int
+    last_update_timestamp: int
+
+
+@dataclass(slots=True)
+class ProducerTableInfo(JsonBody):
+    """The connected producers of all groups."""
+
+    data: dict[str, list[ProducerInfo]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Connection(JsonBody):
     """One connected client: its id, its address, its language and its version."""
 

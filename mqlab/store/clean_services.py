@@ -16,6 +16,7 @@ _FIRST_RUN_MS = 60_000
 _HOUR_MS = 3_600_000
 _FORCIBLY_RATIO = (30, 85)
 _WARNING_RATIO = (35, 90)
+_ASKED_ROUNDS = 20
 
 
 class CleanCommitLogService(ServiceThread):
@@ -31,6 +32,7 @@ class CleanCommitLogService(ServiceThread):
         self.store = store
         self._first_us = 0
         self._last_min_offset = 0
+        self._asked_until_us = 0
 
     def has_work(self) -> bool:
         """Is there a file that could go, a limit on space, or a mark that the disk is full? Who writes, or sets that
@@ -53,7 +55,8 @@ class CleanCommitLogService(ServiceThread):
         """
         force = self.check_space()
         config = self.store.config
-        if force or self.is_time_to_delete() or self.used_percent() > config.disk_max_used_space_ratio:
+        is_asked = self.node.now_us() < self._asked_until_us
+        if force or is_asked or self.is_time_to_delete() or self.used_percent() > config.disk_max_used_space_ratio:
             for _ in self.delete_expired_commit_log_files(force and config.clean_file_forcibly_enable):
                 await self.node.sleep(config.delete_commit_log_files_interval)
             self.check_space()
@@ -84,6 +87,10 @@ class CleanCommitLogService(ServiceThread):
         """Is it the hour of the day at which expired files go?"""
         hour = self.node.now_ms() // _HOUR_MS % 24
         return any(int(word) == hour for word in self.store.config.delete_when.split(";") if word.strip().isdigit())
+
+    def execute_delete_files_manually(self) -> None:
+        """Let expired files go in so many rounds from now on, whatever the hour of the day is."""
+        self._asked_until_us = self.node.now_us() + _ASKED_ROUNDS * self.store.config.clean_resource_interval * 1_000
 
     # -- deleting ---------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mqlab.protocol.topics import is_system_topic
 from mqlab.sim.disk import Disk
 from mqlab.store.batch_consume_queue import BatchConsumeQueue
 from mqlab.store.consume_queue import ConsumeQueue
@@ -159,6 +160,22 @@ class ConsumeQueueStore:
         for kind in ("consumequeue", "consumequeue_ext", "batchconsumequeue"):
             self.disk.rmtree(self.config.path(kind, topic))
         return len(keys)
+
+    def clean_expired(self, min_commit_log_offset: int) -> list[str]:
+        """Delete the queues all of whose messages lie below this offset, but those of RocketMQ's own topics; their
+        directories.
+
+        As in RocketMQ such a queue begins again at 0.
+        """
+        gone = []
+        for key, queue in list(self.consume_queue_table.items()):
+            if not is_system_topic(key[0]) and 0 <= queue.max_physic_offset < min_commit_log_offset:
+                gone.append(queue.mapped_file_queue.path)
+                queue.destroy()
+                self.disk.rmtree(gone[-1])
+                for table in (self.consume_queue_table, self.topic_queue_table, self.dirty):
+                    table.pop(key, None)
+        return gone
 
     def topics(self) -> dict[str, list[int]]:
         """The queue ids of each topic, both in order."""

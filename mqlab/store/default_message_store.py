@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from mqlab.protocol.topics import is_system_topic
 from mqlab.sim.disk import DiskFull
 from mqlab.store.message_store_config import MessageStoreConfig
 from mqlab.store.recovery import Recovery
@@ -165,3 +166,19 @@ class DefaultMessageStore(WritableStore):
             if self.hooks.on:
                 self.hooks.emit(FileDeleted(self.config.path("consumequeue", topic), "topic deleted"))
         return count
+
+    def clean_unused_topic(self, retain: Collection[str]) -> int:
+        """Delete the queues of all topics but these and RocketMQ's own; how many queues."""
+        topics = [topic for topic in self.consume_queue_store.topics() if not is_system_topic(topic)]
+        return self.delete_topics([topic for topic in topics if topic not in retain])
+
+    def clean_expired_consumer_queue(self) -> None:
+        """Delete the queues whose messages are all gone from the commit log."""
+        for path in self.consume_queue_store.clean_expired(self.commit_log.min_offset):
+            if self.hooks.on:
+                self.hooks.emit(FileDeleted(path, "below the commit log"))
+
+    def execute_delete_files_manually(self) -> None:
+        """Delete expired files of the commit log in the next rounds, whatever the hour of the day is."""
+        if self.services is not None:
+            self.services.clean.execute_delete_files_manually()

@@ -103,3 +103,36 @@ def test_the_newest_file_is_never_deleted(store_world: Any) -> None:
     sw.run(200_000)
     assert sw.store.min_phy_offset == 0
     assert sw.store.get_message("group", "TopicTest", 0, 0, 32).status is GetMessageStatus.FOUND
+
+
+def test_who_asks_for_it_has_expired_files_deleted_at_any_hour(store_world: Any) -> None:
+    sw = store_world(file_reserved_time=1)
+    sw.put(200, size=1_000)
+    sw.run(2 * HOUR_MS)
+    assert sw.store.min_phy_offset == 0
+    sw.store.execute_delete_files_manually()
+    sw.run(11_000)
+    assert sw.store.min_phy_offset == 196608
+
+
+def test_what_was_asked_for_ends_after_twenty_rounds(store_world: Any) -> None:
+    sw = store_world(file_reserved_time=1)
+    sw.put(200, size=1_000)
+    sw.store.execute_delete_files_manually()
+    sw.run(2 * HOUR_MS)
+    assert sw.store.min_phy_offset == 0
+
+
+def test_queues_whose_messages_are_all_gone_are_deleted_when_asked_and_begin_again(store_world: Any) -> None:
+    sw = store_world(file_reserved_time=0, delete_when="00")
+    sw.put(5, topic="Old")
+    sw.put(200, size=1_000)
+    sw.run(75_000)
+    deleted = _deleted(sw)
+    sw.store.clean_expired_consumer_queue()
+    assert [(path.rpartition("consumequeue/")[2], reason) for _, path, reason in deleted] == [
+        ("Old/0", "below the commit log")
+    ]
+    assert sw.store.find_consume_queue("Old", 0) is None
+    assert sw.store.find_consume_queue("TopicTest", 0) is not None
+    assert sw.put(1, topic="Old")[0].logics_offset == 0

@@ -137,3 +137,45 @@ class CloneGroupOffsetRequestHeader(NamedTuple):
     dest_group: str
     topic: str | None = None
     offline: bool | None = False
+
+
+class QueryTopicConsumeByWhoRequestHeader(NamedTuple):
+    """Which groups consume a topic? (QUERY_TOPIC_CONSUME_BY_WHO)"""
+
+    topic: str
+
+
+class QueryTopicsByConsumerRequestHeader(NamedTuple):
+    """In which topics has a group progress? (QUERY_TOPICS_BY_CONSUMER)"""
+
+    group: str
+
+
+class QuerySubscriptionByConsumerRequestHeader(NamedTuple):
+    """What does a group want of a topic? (QUERY_SUBSCRIPTION_BY_CONSUMER)"""
+
+    group: str
+    topic: str
+
+
+class GetConsumeStatsInBrokerHeader(NamedTuple):
+    """How far are all groups behind, in all topics or in those that are in order? (GET_BROKER_CONSUME_STATS)"""
+
+    is_order: bool
+
+
+@wire(first="index", at_most="count")
+class QueryConsumeQueueRequestHeader(NamedTuple):
+    """Which entries has a queue, and which of them does a group want? (QUERY_CONSUME_QUEUE)"""
+
+    topic: str
+    queue_id: int
+    first: Long
+    at_most: int
+    consumer_group: str | None = None
+
+
+class ResetMasterFlushOffsetHeader(NamedTuple):
+    """Tells a slave how much of its master's log is safe (RESET_MASTER_FLUSH_OFFSET)."""
+
+    master_flush_offset: Long | None = None
