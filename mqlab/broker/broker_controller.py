@@ -96,7 +96,7 @@ class BrokerController(WholeBroker):
         self.broker_config = broker_config
         self.message_store_config = message_store_config or MessageStoreConfig()
         self.broker_ip = broker_config.broker_ip1 or node.spec.ip
-        self.broker_addr = self.store_host = f"{self.broker_ip}:{broker_config.listen_port}"
+        self.broker_addr = f"{self.broker_ip}:{broker_config.listen_port}"
         self.registered_once = False
         self.is_shutdown = False
         self.stats = BrokerStats(node.now_ms())
@@ -187,6 +187,11 @@ class BrokerController(WholeBroker):
     def _is_batch_topic(self, topic: str) -> bool:
         config = self.topic_config_manager.topic_config_table.get(topic)
         return config is not None and is_batch_cq(config.attributes)
+
+    @property
+    def store_host(self) -> str:
+        """The broker's address, or the one at which it is served."""
+        return self.node.outer_address(self.broker_addr)
 
     @property
     def pop(self) -> PopServices:

@@ -44,7 +44,6 @@ class BrokerParts:
     message_store_config: MessageStoreConfig
     config_version: DataVersion
     broker_ip: str
-    store_host: str
     stats: BrokerStats
     message_store: DefaultMessageStore
     remoting_server: RemotingServer
@@ -69,6 +68,11 @@ class BrokerParts:
 
     timer: TimerMessageStore | None
     """The timer, if anything has needed it yet."""
+
+    @property
+    def store_host(self) -> str:
+        """The address that messages say they lie at: where their readers find the broker."""
+        raise NotImplementedError(f"{type(self).__name__} must define store_host")
 
     @property
     def timer_message_store(self) -> TimerMessageStore:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mqlab.arguments import check_count
 from mqlab.errors import LearnerError, SimulationError
+from mqlab.protocol.hosts import decode_host, encode_host
 from mqlab.serving.edge import Edge
 from mqlab.serving.tls import Tls
 from mqlab.sim.schedule import parse_time_us
@@ -29,6 +30,8 @@ HA = "-ha"
 
 ANY_HOST = ("0.0.0.0", "::")  # noqa: S104  # compared with, not bound to
 """Hosts at which all addresses of this machine are listened to: it finds itself at the first of its own."""
+
+THIS_MACHINE = "127.0.0.1"
 
 START_SECONDS = 10.0
 
@@ -86,6 +89,7 @@ class Serving:
             while lab.world.now_us < settled_us:
                 lab.world.run_to(settled_us)
             lab.act("advertise", addresses=outer)
+            lab.act("locate", addresses=_located(lab, outer, THIS_MACHINE if host in ANY_HOST else host))
         self._edge = Edge(
             lab,
             {address: sockets[name] for name, address in served.items()},
@@ -126,7 +130,7 @@ class Serving:
     @property
     def addresses(self) -> dict[str, str]:
         """Where this machine reaches each process, by its name: "127.0.0.1:10911"."""
-        host = "127.0.0.1" if self.host in ANY_HOST else self.host
+        host = THIS_MACHINE if self.host in ANY_HOST else self.host
         return {name: f"{host}:{port}" for name, port in self.ports.items()}
 
     @property
@@ -306,3 +310,18 @@ def _outer(served: Mapping[str, str], ports: Mapping[str, int], advertise: str |
     if unknown:
         raise LearnerError(f"no process {unknown[0]!r} is served", f"choose among {', '.join(served)}")
     return {address: advertise.get(name, f":{ports[name]}") for name, address in served.items()}
+
+
+def _located(lab: Served, outer: Mapping[str, str], host: str) -> dict[str, str]:
+    """Where messages say that each broker is: numbers, of the address that clients are told.
+
+    Where they are told the host that they have used themselves it is `host`. A name that this machine does not
+    know says nothing here: then it is the address in the world.
+    """
+    located = {}
+    for address in (process.address for process in lab.brokers):
+        name, _, port = outer[address].rpartition(":")
+        with suppress(OSError, ValueError):
+            found = socket.getaddrinfo(name.strip("[]") or host, int(port), type=socket.SOCK_STREAM)
+            located[address] = decode_host(encode_host(f"{found[0][4][0]}:{port}"))
+    return located

@@ -100,6 +100,8 @@ class Network:
         self._links: dict[tuple[str, str], Link] = {}
         self._by_ip: dict[str, Node] = {}
         self._listeners: dict[str, tuple[Life, AcceptHandler]] = {}
+        self.also_at: dict[str, str] = {}
+        """Addresses that somebody outside uses for those of nodes (`mqlab.sim.outside`): here they lead there, too."""
         self._endpoints: dict[Endpoint, None] = {}
         self._next_connection = 0
         self._next_port: dict[str, int] = {}
@@ -148,6 +150,7 @@ class Network:
     async def connect(self, node: Node, address: str, ms: int) -> Endpoint:
         """Open a connection from a node: one round trip, refused or timed out as on a real network."""
         await self._load_network_classes(node)
+        address = self.also_at.get(address, address)
         target = self.node_at(address)
         answer: Future[Endpoint] = Future(f"connection to {address}")
         if target is not None:

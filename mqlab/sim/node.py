@@ -81,6 +81,10 @@ class Node:
         """Whether the machine has power: if not, nothing on it answers, not even to refuse."""
         return self.life.state != DARK
 
+    def outer_address(self, address: str) -> str:
+        """Where programs outside of the world find an address of it; the same one while it is open to none."""
+        return self.world.outside.located.get(address, address)
+
     # -- time -------------------------------------------------------------------------------------------------------
 
     def now_us(self) -> int:

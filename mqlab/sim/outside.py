@@ -106,6 +106,8 @@ class Outside:
         self.world = world
         self.ends: dict[int, OutsideEnd] = {}
         self.advertised: Mapping[str, str] = MappingProxyType({})
+        self.located: Mapping[str, str] = MappingProxyType({})
+        """Where programs find an address of the world, as "IP:PORT": what brokers write into messages."""
         self.output: Output = _nobody
         self.served = False
         """Whether real sockets lead here at this moment."""
@@ -133,6 +135,15 @@ class Outside:
 def advertise(world: World, addresses: dict[str, str]) -> None:
     """From now on tell clients from outside these addresses (outer) in place of the world's own (keys)."""
     world.outside.advertised = dict(addresses)
+
+
+def locate(world: World, addresses: dict[str, str]) -> None:
+    """From now on messages say that they lie at these addresses (outer); inside of the world they lead there, too.
+
+    `addresses` has the outer ones, "IP:PORT", by the world's own.
+    """
+    world.outside.located = dict(addresses)
+    world.network.also_at.update({outer: address for address, outer in addresses.items()})
 
 
 def set_epoch(world: World, epoch_ms: int) -> None:
@@ -180,12 +191,14 @@ def hang_up(world: World, number: int, broken: bool) -> None:
 
 
 OUTSIDE: dict[str, Callable[..., None]] = {
-    "advertise": advertise, "set_epoch": set_epoch, "come_in": come_in, "bring": bring, "hang_up": hang_up
+    "advertise": advertise, "locate": locate, "set_epoch": set_epoch,
+    "come_in": come_in, "bring": bring, "hang_up": hang_up,
 }  # fmt: skip
 """The vocabulary: verb -> what it does to a world."""
 
 _TYPES: dict[str, dict[str, type]] = {
     "advertise": {"addresses": dict},
+    "locate": {"addresses": dict},
     "set_epoch": {"epoch_ms": int},
     "come_in": {"number": int, "address": str, "remote": str, "came_to": str},
     "bring": {"number": int, "data": str},
@@ -211,7 +224,7 @@ def from_report(verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             read["data"] = b64decode(read["data"], validate=True)
         except ValueError:
             fits = False
-    if fits and verb == "advertise":
+    if fits and "addresses" in read:
         fits = all(isinstance(text, str) for pair in read["addresses"].items() for text in pair)
     if not fits:
         words = ", ".join(f"{name} ({kind.__name__})" for name, kind in wanted.items())

@@ -18,6 +18,10 @@ from mqlab.errors import LearnerError, SimulationError
 from mqlab.lab import Lab
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import FRAME_MAX_LENGTH, RemotingCommand
+from mqlab.protocol.headers import SendMessageResponseHeader, ViewMessageRequestHeader
+from mqlab.protocol.message_id import decode_message_id
+from mqlab.protocol.record import scan_records
+from mqlab.remoting import RemotingClient
 from mqlab.replay import read_report, replay
 from mqlab.serving import Serving
 from mqlab.serving.line import MOST_UNSENT_BYTES
@@ -56,6 +60,37 @@ def test_who_is_behind_a_mapped_port_says_which_address_is_told(
     with lab.serve(advertise=advertise) as serving:
         route = json.loads(connect(serving.name_server).route("T"))
         assert route["brokerDatas"][0]["brokerAddrs"]["0"] == told.format(serving.ports["broker-a"])
+
+
+def test_a_message_is_found_at_the_address_that_its_id_holds(connect: Connects, lab: Lab, serving: Serving) -> None:
+    sent = connect(serving.addresses["broker-a"]).send(b"to be found").header_as(SendMessageResponseHeader)
+    found = decode_message_id(sent.msg_id)
+    assert found.address == serving.addresses["broker-a"]
+    header = ViewMessageRequestHeader("T", found.offset)
+    answer = connect(found.address).ask(RequestCode.VIEW_MESSAGE_BY_ID, header)
+    (message,) = scan_records(answer.body or b"")
+    assert (message.body, message.offset_msg_id) == (b"to be found", sent.msg_id)
+    with lab.world.door:
+        inside = RemotingClient(lab.world.node("inside"))
+        call = inside.invoke_sync(found.address, RemotingCommand.request(RequestCode.VIEW_MESSAGE_BY_ID, header), 3_000)
+        assert lab.world.wait_for(inside.node.spawn(call, "view").join()).body == answer.body
+
+
+@pytest.mark.parametrize(
+    ("advertise", "held"),
+    [
+        ("127.0.0.9", "127.0.0.9:{}"),
+        ({"broker-a": "127.0.0.9:30911"}, "127.0.0.9:30911"),
+        ({"broker-a": "[::1]:30911"}, "0:0:0:0:0:0:0:1:30911"),
+        ("no-such-name.invalid", "10.0.0.2:10911"),
+    ],
+)
+def test_a_message_id_holds_the_address_that_clients_are_told(
+    connect: Connects, lab: Lab, advertise: str | dict[str, str], held: str
+) -> None:
+    with lab.serve(advertise=advertise) as serving:
+        sent = connect(serving.addresses["broker-a"]).send(b"x").header_as(SendMessageResponseHeader)
+        assert decode_message_id(sent.msg_id).address == held.format(serving.ports["broker-a"])
 
 
 def test_clients_of_the_world_are_told_the_worlds_addresses(lab: Lab, serving: Serving) -> None:

@@ -34,7 +34,7 @@ class Again:
     def __init__(self, make_cluster: Callable[..., Any]) -> None:
         self.recorded = manifest("pop-store")
         self.cluster = make_cluster(epoch_ms=self.recorded["ops"][0]["at"] - 10_000)
-        self.cluster.broker.store_host = STORE_HOST
+        self.cluster.world.outside.located = {self.cluster.broker_address: STORE_HOST}
         for topic, config in self.recorded["topicConfigs"].items():
             if topic.startswith("Pop"):
                 self.cluster.topic(topic, config["readQueueNums"])
