@@ -28,6 +28,11 @@ class FrameReader:
         self._buffer += data
 
     @property
+    def begun(self) -> bytes:
+        """What has come of a frame that is not whole yet."""
+        return bytes(self._buffer)
+
+    @property
     def is_amid(self) -> bool:
         """Whether some of a frame has come, and not all of it."""
         return bool(self._buffer)

@@ -153,7 +153,7 @@ class ServerConnection(RpcConnection):
         stream.heard(frame)
 
     def _cannot_read(self, frame: RpcFrame, stream: ServerStream | None) -> None:
-        """End a call whose message is none, and no other, without a word (io.grpc.internal.ServerImpl, internalClose)."""
+        """End a call whose message is none, and no other, in silence (io.grpc.internal.ServerImpl, internalClose)."""
         if stream is None and frame.metadata is None:
             return
         self.refused(frame.malformed)

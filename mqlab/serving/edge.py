@@ -40,6 +40,12 @@ SAID_EVERY_US = 10_000_000
 TOLD_EVERY_S = 0.25
 """So often views are told at most that there is something new."""
 
+QUIET_S = 0.15
+"""When for so long nothing was said to any client, what they had asked is answered; what is held for longer is not."""
+
+LONGEST_GOODBYE_S = 2.0
+"""Clients of old versions, which do not know that they shall go, may ask on and on."""
+
 LONGEST_PAUSE_S = 0.05
 """At least so often the world's clock follows, for those who look at it."""
 
@@ -81,7 +87,9 @@ class Edge:
         self._unread_bytes = 0
         self.held = False
         """Whether nothing is read, since too much waits for the world."""
-        self._closing = False
+        self.closing = False
+        """Whether the serving ends: whoever asks now is told to go elsewhere."""
+        self._said_s = 0.0
         self._jumping = False
         self._loop: asyncio.AbstractEventLoop
         self._thread = 0
@@ -114,15 +122,17 @@ class Edge:
                 gates.append(Gate(self, sock, partial(Line, self, address)))
             ready.set()
             with door.posts_told(lambda: self._loop.call_soon_threadsafe(self._wake)):
-                while not self._closing:
+                while not self.closing:
                     await self._turn()
+                self._stop_listening(gates)
+                if calls is not None:
+                    calls.leave()
+                await self._answer_what_is_begun()
         except MqlabError as error:
             self.error = error
         finally:
-            for gate in gates:
-                gate.close()
-            for sock in (*self._sockets.values(), *self._proxies.values()):
-                sock.close()
+            self.closing = True
+            self._stop_listening(gates)
             ending = None if calls is None else asyncio.ensure_future(calls.close())
             if ending is not None:
                 await asyncio.wait([ending], timeout=LAST_SECONDS)
@@ -132,6 +142,23 @@ class Edge:
             if ending is not None:
                 # grpcio waits long for a client that does not read; its relay is gone now.
                 await ending
+
+    def _stop_listening(self, gates: list[Gate]) -> None:
+        """Take in no more connections."""
+        for gate in gates:
+            gate.close()
+        gates.clear()
+        for sock in (*self._sockets.values(), *self._proxies.values()):
+            sock.close()
+
+    async def _answer_what_is_begun(self) -> None:
+        """Play on until nothing more is said to clients: what they had asked is done, and they know that it is."""
+        self._said_s = began_s = self._loop.time()
+        while self._lines and not self.paused:
+            await self._turn()
+            now_s = self._loop.time()
+            if now_s - self._said_s >= QUIET_S or now_s - began_s >= LONGEST_GOODBYE_S:
+                return
 
     def _hang_up_all(self) -> None:
         """End all connections, for those outside and for the world."""
@@ -216,7 +243,7 @@ class Edge:
 
     def enter(self, arrival: Arrival) -> bool:
         """Count a new connection; False when there are too many already."""
-        if len(self._arrivals) >= self._most_connections or self._closing:
+        if len(self._arrivals) >= self._most_connections or self.closing:
             self.turned_away += 1
             return False
         self._arrivals.add(arrival)
@@ -228,7 +255,7 @@ class Edge:
 
     def admit(self, line: Line | Peer) -> bool:
         """Give a new line its number; False at the end of the serving."""
-        if self._closing:
+        if self.closing:
             return False
         self._last_number += 1
         line.number = self._last_number
@@ -278,6 +305,7 @@ class Edge:
         if line is None:
             return
         if data is not None:
+            self._said_s = self._loop.time()
             line.write(data)
         else:
             del self._lines[number]
@@ -295,7 +323,7 @@ class Edge:
         said_us = began_us
         self._jumping = True
         try:
-            while world.now_us < end_us and not self._closing:
+            while world.now_us < end_us and not self.closing:
                 self._take_in()
                 if world.now_us - said_us >= SAID_EVERY_US:
                     said_us = world.now_us
@@ -305,7 +333,7 @@ class Edge:
                     self.paused = True
                     return False
                 await asyncio.sleep(0)
-            return not self._closing
+            return not self.closing
         finally:
             self._jumping = False
             self._from_now_on()
@@ -333,7 +361,7 @@ class Edge:
         self._loop.call_soon_threadsafe(self._close)
 
     def _close(self) -> None:
-        self._closing = True
+        self.closing = True
         self._wake()
 
     def set_paused(self, paused: bool) -> None:

@@ -6,7 +6,9 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING, Any, cast
 
+from mqlab.protocol.errors import CommandError
 from mqlab.serving.gate import LAST_SECONDS, Arrival, host_of
+from mqlab.serving.goodbye import Goodbye
 from mqlab.serving.signs_of_life import SignsOfLife
 from mqlab.serving.tls import HANDSHAKE_SECONDS
 
@@ -35,6 +37,7 @@ class Line(Arrival, asyncio.Protocol):
         """None until it is known whether it is TLS, and as long as the two shake hands."""
         self._world_is_behind = False
         self._client_is_behind = False
+        self._goodbye: Goodbye | None = None
 
     def come_in(self) -> None:
         """The world sees the connection at once, as a server does that has accepted it."""
@@ -64,9 +67,26 @@ class Line(Arrival, asyncio.Protocol):
         self._read_or_not()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes for the world."""
-        self._signs_of_life.watch(data, self.edge.lab.world.now_us)
-        self.edge.bring_data(self, data)
+        """Bytes for the world; while the serving ends, requests are answered here."""
+        if self.edge.closing and self._signs_of_life.begun is not None:
+            data = self._say_goodbye(data)
+        else:
+            self._signs_of_life.watch(data, self.edge.lab.world.now_us)
+        if data:
+            self.edge.bring_data(self, data)
+
+    def _say_goodbye(self, data: bytes) -> bytes:
+        """Tell a client that still asks to go elsewhere; what the world shall hear of it nevertheless."""
+        if self._goodbye is None:
+            self._goodbye = Goodbye(self._signs_of_life.begun or b"")
+        try:
+            for_world, for_client = self._goodbye.hear(data)
+        except CommandError:
+            self.abort()
+            return b""
+        if for_client:
+            self.write(for_client)
+        return for_world
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The end, from whichever side."""

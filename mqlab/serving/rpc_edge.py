@@ -35,7 +35,7 @@ CANCELLED_SECONDS = 0.05
 IN_TURN_SECONDS = 0.1
 """How long a call waits at most for what its client said before in a standing stream."""
 
-LAST_SECONDS = 1.0
+LAST_SECONDS = 5.0
 """How long calls have to end when the serving does."""
 
 Status = tuple[StatusCode, str]
@@ -235,6 +235,7 @@ class RpcEdge:
         self._grpc = grpc
         self._edge = edge
         self._servers: dict[tuple[str, bool], asyncio.Task[tuple[Any, int]]] = {}
+        self._stopping: list[asyncio.Future[None]] = []
         self.came_from: dict[int, str] = {}
         """The program behind each relay, by the port from which the relay reaches grpcio."""
         self._peers: dict[tuple[str, str], Peer] = {}
@@ -267,12 +268,21 @@ class RpcEdge:
         await server.start()
         return server, port
 
+    def leave(self) -> None:
+        """Close the ports, and tell who is connected to go elsewhere (GOAWAY); calls that have begun go on."""
+        self._stopping = [asyncio.ensure_future(self._stop(made)) for made in self._servers.values()]
+
     async def close(self) -> None:
-        """End all calls, and close the ports. A call that grpcio ends itself leaves a traceback in the terminal."""
+        """End all calls. One that grpcio ends itself leaves a traceback in the terminal."""
         for peer in self._peers.values():
             peer.end(broken=False)
-        servers = await asyncio.gather(*self._servers.values())
-        await asyncio.gather(*(server.stop(LAST_SECONDS) for server, _ in servers))
+        if not self._stopping:
+            self.leave()
+        await asyncio.gather(*self._stopping)
+
+    async def _stop(self, made: asyncio.Task[tuple[Any, int]]) -> None:
+        server, _ = await made
+        await server.stop(LAST_SECONDS)
 
     def _handler(self, address: str) -> Any:
         grpc, serve = self._grpc, partial(self._serve, address)

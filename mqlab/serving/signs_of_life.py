@@ -59,6 +59,11 @@ class SignsOfLife:
         elif code == RequestCode.UNLOCK_BATCH_MQ:
             self._locks.clear()
 
+    @property
+    def begun(self) -> bytes | None:
+        """What has come of a frame that is not whole yet; None where what comes are no frames."""
+        return None if self._lost else self._frames.begun
+
     def said_again(self, now_us: int) -> list[bytes]:
         """The frames that the client would say again by now, as requests that nobody answers; none in the middle of a
         frame.

@@ -81,6 +81,7 @@ public class Uses {
             case "tags": tags(producer, nameServer); break;
             case "poll": poll(nameServer); break;
             case "again": again(producer, nameServer); break;
+            case "steady": steady(producer); break;
             default: throw new IllegalArgumentException(use);
         }
         say("done");
@@ -215,6 +216,23 @@ public class Uses {
     }
 
     /** Sends until a send fails, and then until one succeeds again. */
+    /** Sends on and on, until a line comes; each send that fails is said. */
+    static void steady(DefaultMQProducer producer) throws Exception {
+        int sent = 0;
+        while (System.in.available() == 0) {
+            try {
+                producer.send(message("steady-" + sent));
+                if (++sent % 100 == 0) {
+                    say("sending " + sent);
+                }
+            } catch (Exception error) {
+                say("failed " + error);
+            }
+            Thread.sleep(5);
+        }
+        say("sent " + sent);
+    }
+
     static void again(DefaultMQProducer producer, String nameServer) throws Exception {
         producer.setRetryTimesWhenSendFailed(0);
         say("sending");

@@ -52,6 +52,12 @@ class Use:
             self.lines.append(line)
             missing.discard(line)
 
+    def say(self, line: str) -> None:
+        """Give it a line on its standard input."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{line}\n")
+        self.process.stdin.flush()
+
     def end(self) -> None:
         self.process.kill()
         self.process.wait()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mqlab.lab import Lab
+from mqlab.protocol.codes import ResponseCode
 from mqlab.replay import read_report, replay
 from mqlab.scenarios import get
 from mqlab.serving import Serving
@@ -104,6 +105,50 @@ def test_a_sender_outlives_its_broker(start: Starts, serving: Serving, lab: Lab)
     use.until("failed")
     lab.restart("broker-a")
     use.until("sent again")
+
+
+def stored(lab: Lab) -> int:
+    """How many messages of the client there are."""
+    with lab.world.door:
+        return len([r for r in lab.history.records() if r.kind == "MessageStored" and r.topic == "Uses"])
+
+
+@pytest.mark.parametrize("classpath", ["5.3.3"], indirect=True)
+def test_no_send_fails_when_one_of_two_brokers_stops_in_order(start: Starts) -> None:
+    """The broker leaves the name server, and tells who still sends to go away; clients after 5.3.1 understand it."""
+    settings = "enableShutdownGracefully=true;shutdownWaitTimeSeconds=2"
+    lab = get("served").build(7, parameters={"brokers": 2, "topics": "Uses", "settings": settings})
+    is_down = threading.Event()
+    lab.world.hooks.attach(lambda row: is_down.set() if row[KIND] == "BrokerShutDown" else None)
+    with lab.serve() as serving:
+        use = start("steady", serving.name_server)
+        use.until("sending 100")
+        controller = lab.brokers[0].running()
+        with lab.world.door:
+            controller.node.spawn(controller.shutdown(), "shutdown")
+        assert is_down.wait(WAIT_S)
+        use.until(f"sending {(stored(lab) // 100 + 2) * 100}")
+        use.say("enough")
+        use.until("done")
+    (last,) = (line for line in use.lines if line.startswith("sent "))
+    assert not [line for line in use.lines if line.startswith("failed")]
+    assert stored(lab) == 1 + int(last.removeprefix("sent ")), "nothing was sent twice"
+    refusals = {r.response_code for r in lab.history.records() if r.kind == "RequestRefused"}
+    assert ResponseCode.GO_AWAY in refusals
+
+
+@pytest.mark.parametrize("classpath", ["5.3.3"], indirect=True)
+def test_a_serving_that_closes_leaves_no_send_in_doubt(start: Starts) -> None:
+    """Each send was answered, or has failed and is not stored."""
+    lab = get("served").build(7, parameters={"topics": "Uses"})
+    with lab.serve() as serving:
+        use = start("steady", serving.name_server)
+        use.until("sending 200")
+    use.say("enough")
+    use.until("done")
+    (last,) = (line for line in use.lines if line.startswith("sent "))
+    assert [line for line in use.lines if line.startswith("failed")]
+    assert stored(lab) == 1 + int(last.removeprefix("sent "))
 
 
 def test_a_session_is_played_again_without_the_client(start: Starts, tmp_path: Path) -> None:
