@@ -98,6 +98,9 @@ test: all-sets ## what must hold, in eight minutes: lint, types, imports, labs, 
 .PHONY: storage
 storage: $(STAMPS)/spark $(STAMPS)/storage $(STAMPS)/project ## add what reaches traces and tables on HDFS and on S3
 
+.PHONY: clients
+clients: $(STAMPS)/spark $(STAMPS)/clients $(STAMPS)/project ## add RocketMQ's own Python client of 5.x, which lab 30 uses live
+
 .PHONY: spark-archive
 spark-archive: $(STAMPS)/spark $(STAMPS)/project ## one archive of the code for the workers of a cluster, out/mqlab-spark.zip
 	$(PY) -m mqlab_spark.archive out/mqlab-spark.zip

@@ -23,7 +23,7 @@ class LearnerError(MqlabError):
         self.hint = hint
 
 
-_MADE = {"spark": "spark", "serve": "spark", "storage": "storage", "labs": "lab"}
+_MADE = {"spark": "spark", "serve": "spark", "storage": "storage", "clients": "clients", "labs": "lab"}
 """Extras that a clone gets by `make`, with pinned versions."""
 
 

@@ -24,7 +24,9 @@ pin "$@" pyproject.toml --extra storage \
 pin "$@" pyproject.toml --extra dev \
     -c requirements/build.txt -c requirements/labs.txt -c requirements/spark.txt -o requirements/dev.txt
 pin "$@" requirements/s3-server.in -o requirements/s3-server.txt
-pin "$@" requirements/clients.in -o requirements/clients.txt
+pin "$@" pyproject.toml --extra clients \
+    -c requirements/build.txt -c requirements/labs.txt -c requirements/spark.txt -c requirements/storage.txt \
+    -c requirements/dev.txt -o requirements/clients.txt
 pin "$@" requirements/nbgrader.in -c requirements/build.txt -c requirements/labs.txt -o requirements/nbgrader.txt
 
 pin "$@" requirements/site.in \

@@ -82,6 +82,7 @@ public class Uses {
             case "poll": poll(nameServer); break;
             case "again": again(producer, nameServer); break;
             case "steady": steady(producer); break;
+            case "orders": orders(producer, nameServer); break;
             default: throw new IllegalArgumentException(use);
         }
         say("done");
@@ -250,6 +251,20 @@ public class Uses {
                 }
                 failed = true;
             }
+        }
+    }
+
+    /** Sends an order every three seconds while somebody listens; what fails is told, and not sent again. */
+    static void orders(DefaultMQProducer producer, String nameServer) throws Exception {
+        listen(subscribed("readers", nameServer, "*"), "reader");
+        for (int i = 0; ; i++) {
+            try {
+                producer.send(message("order-" + i), 3_000);
+                say("order " + i + ": sent");
+            } catch (Exception error) {
+                say("order " + i + ": " + error.getClass().getSimpleName());
+            }
+            Thread.sleep(3_000);
         }
     }
 }

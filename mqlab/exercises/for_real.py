@@ -1,0 +1,192 @@
+"""RocketMQ's own Python client of 5.x with a served world, in processes of its own: a lab's programs, or somebody's.
+
+Nothing here is the same twice, since a real client keeps real time: no check and no bet stands on it. Where the client
+or sockets are missing, `missing()` says so in a sentence.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from queue import Empty, Queue
+from tempfile import TemporaryDirectory
+from threading import Thread
+from types import TracebackType
+from typing import Any, Self
+
+from mqlab.client.v5 import ClientException, Message, Producer
+from mqlab.errors import LearnerError, MissingExtraError
+from mqlab.lab import Lab
+from mqlab.protocol.record import decode_record
+from mqlab.scenarios import get
+from mqlab.serving import Serving
+from mqlab.views import Table
+
+PROGRAMS = Path(__file__).with_name("client_programs.py")
+ORDERS, INVOICES, BROKER = "Orders", "Invoices", "broker-a"
+COUNT, EVERY_MS = 10, 1_000
+WAIT_S, LOOK_S, DAY_S = 20.0, 0.1, 90.0
+
+
+def missing() -> str:
+    """Why the real client cannot be used here, in a sentence; empty where it can."""
+    if sys.platform == "emscripten":
+        return "In a browser there are no sockets and no processes: what follows are recorded sessions."
+    try:
+        version("rocketmq-python-client")
+    except PackageNotFoundError:
+        return "RocketMQ's client is not installed (pip install 'mqlab[clients]'): what follows are recorded sessions."
+    return ""
+
+
+def shop(seed: int) -> Lab:
+    """A name server, a broker and a proxy, with topics for orders and invoices, in which nothing happens."""
+    return get("served").build(seed, parameters={"proxies": 1, "topics": f"{ORDERS};{INVOICES}"})
+
+
+class RealClient:
+    """A program with the real client, in a process of its own; its log and its files lie in a directory of its own.
+
+        with lab.serve() as serving, RealClient("send", serving) as client:
+            client.until("sent order 0")
+
+    `lines` are what it has said so far. MissingExtraError where there is no client.
+    """
+
+    def __init__(self, program: str, serving: Serving, *, work: str = "", directory: str = "") -> None:
+        if missing():
+            raise MissingExtraError("rocketmq-python-client", "clients")
+        self.lines: list[str] = []
+        self._come: Queue[str | None] = Queue()
+        self._own = TemporaryDirectory()
+        arguments = [program, serving.endpoints]
+        if work:
+            Path(directory, "work.py").write_text(work, encoding="utf-8")
+            arguments.append(directory)
+        self._process = subprocess.Popen(  # noqa: S603  a program of ours
+            [sys.executable, str(PROGRAMS), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            # The client writes a log into the home directory.
+            env={**os.environ, "HOME": self._own.name},
+        )
+        self._reader = Thread(target=self._read, name="a real client's lines", daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._come.put(line.rstrip())
+        self._come.put(None)
+
+    def until(self, wanted: str, seconds: float = WAIT_S) -> Self:
+        """Wait until a line has this in it. LearnerError, with what came instead, when it does not come in time."""
+        end_s = time.monotonic() + seconds
+        while True:
+            try:
+                line = self._come.get(timeout=max(0.0, end_s - time.monotonic()))
+            except Empty:
+                line = None
+            if line is None:
+                said = "; ".join(self.lines[-5:]) or "nothing"
+                raise LearnerError(f"the client did not say {wanted!r} in {seconds:g} s", f"it said: {said}")
+            self.lines.append(line)
+            if wanted in line:
+                return self
+
+    def for_seconds(self, seconds: float) -> Self:
+        """Let it work for so long."""
+        end_s = time.monotonic() + seconds
+        while (left_s := end_s - time.monotonic()) > 0:
+            try:
+                line = self._come.get(timeout=left_s)
+            except Empty:
+                break
+            if line is None:
+                break
+            self.lines.append(line)
+        return self
+
+    @property
+    def is_over(self) -> bool:
+        """Has the program ended?"""
+        return self._process.poll() is not None
+
+    def kill(self) -> None:
+        """End it (kill -9)."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+        self._own.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.kill()
+
+
+def play_for_real(work: Callable[..., Any], seed: int = 7) -> Table | str:
+    """Play an application with the real client for a minute: ten orders, the broker is killed, the application, too.
+
+    It gets what the check gives it, with the official client behind. Says which invoices are stored then, or in a
+    sentence why nothing was played.
+    """
+    if missing():
+        return missing()
+    source = inspect.getsource(work)
+    if "raise NotSolvedYet" in source:
+        return "The application is not written yet."
+    lab = shop(seed)
+    seller = lab.producer_v5(node="shop")
+    lab.run(seller.start())
+    with TemporaryDirectory() as directory, lab.serve() as serving:
+        with RealClient("application", serving, work=source, directory=directory) as client:
+            with lab.world.door:
+                seller.node.spawn(_sell(seller), "orders")
+            client.until("send is done").for_seconds(3)
+            lab.crash(BROKER)
+            client.for_seconds(5)
+            lab.restart(BROKER)
+            client.until("ack is done", DAY_S)
+        with RealClient("application", serving, work=source, directory=directory) as client:
+            end_s = time.monotonic() + DAY_S
+            while min(_invoices(lab)) == 0 and time.monotonic() < end_s and not client.is_over:
+                client.for_seconds(LOOK_S)
+            client.for_seconds(1)
+    return Table("with the real client", ("order", "invoices stored"), list(enumerate(_invoices(lab))))
+
+
+async def _sell(seller: Producer) -> None:
+    """Send the orders, each until it is stored."""
+    for number in range(COUNT):
+        await seller.node.sleep(EVERY_MS)
+        while True:
+            try:
+                await type(seller).send.inside(  # type: ignore[attr-defined]  # see public_call
+                    seller, Message(ORDERS, f"order {number}", keys=f"order-{number}")
+                )
+                break
+            except ClientException:
+                await seller.node.sleep(EVERY_MS)
+
+
+def _invoices(lab: Lab) -> list[int]:
+    """How many invoices the broker has for each order."""
+    with lab.world.door:
+        store = lab.brokers[0].running().message_store
+        found = [store.get_message("look", INVOICES, queue_id, 0, 1_000) for queue_id in range(8)]
+        bodies = Counter(decode_record(record).body for each in found if each is not None for record in each.messages)
+    return [bodies[f"invoice for order {number}".encode()] for number in range(COUNT)]
