@@ -50,18 +50,19 @@ seed = seed_for(student_id, "30")
 draw = draws_for(seed)
 
 # %% tags=["nbval-ignore-output"]
-if not missing():
+if missing():
+    print(missing())
+else:
     lab = shop(seed)
     serving = lab.serve()                                   # real ports: any free ones
     with RealClient("send", serving) as client:             # starts, sends one order, and then does nothing more
         client.until("sent order 0").for_seconds(3)
     serving.close()                                         # the world stays as it is, and nobody can reach it any more
     print(client.lines, [call.name for call in calls(lab)])
-print(missing())
 
 # %% [markdown]
-# Nothing but your notebook's own output stands there, or the sentence that says what is missing (`pip install 'mqlab[clients]'`, or `make clients` in a clone, brings it). From here on
-# all is recorded, and comes out the same everywhere. This is the moment at which a recorded client's first message reaches the proxy. Take steps with **Next**.
+# Below the cell stands what your own client has asked, or a sentence that says what is missing (`pip install 'mqlab[clients]'` brings it, in a clone `make clients`; a browser has
+# neither sockets nor processes). From here on all is recorded, and comes out the same everywhere. This is the moment at which a recorded client's first message reaches the proxy. Take steps with **Next**.
 
 # %%
 lab = recorded("python-begins")
@@ -286,25 +287,25 @@ Table("a program of 4.x, from the 35th second on", ("s", "what"),
       [(f"{at_ms / 1_000:.1f}", what) for at_ms, what in sorted(events) if 35_000 < at_ms < 56_000])
 
 # %% [markdown]
-# It keeps its old route as long as the name server has no better one, and knocks at the broker's door again and again. That is simpler, and each client has to know the way to each broker.
+# It keeps its old route as long as the name server has no better one, so the first order after the broker's return is stored. That is simpler; but each client has to know the way to each broker, and to be let through to it.
 #
 # ### A small exercise: copies (1 point)
 #
-# A send of 5.x makes up to three attempts and ends with the first one that is answered. Each attempt goes one of three ways: `"request lost"` (the broker has never got it), `"answer lost"` (the broker has stored the message, and the
-# client does not hear of it), `"answered"` (stored, and told). You are given the ways of the first four attempts that there would be. Return two things: how many copies of the message are stored, and whether `send`
+# A send of 5.x makes up to `most` attempts and ends with the first one that is answered (`grpcClientProducerMaxAttempts` of the proxy, 3 if nobody sets it). Each attempt goes one of three ways: `"request lost"` (the broker has never got it), `"answer lost"` (the broker has stored the message, and the
+# client does not hear of it), `"answered"` (stored, and told). You are given the ways of the first seven attempts that there would be. Return two things: how many copies of the message are stored, and whether `send`
 # tells the application that all is well (`True`) or raises an error (`False`).
 
 # %% [markdown] tags=["hints"]
-# - Which attempts are made at all? Not all four, and not always three.
+# - Which attempts are made at all? Not all seven, and not always `most`.
 # - Go through them one after the other, and count those that the broker has got.
-# - A loop over the first three. When one is answered, return at once; behind the loop you know that none was.
+# - A loop over the first `most` of them. When one is answered, return at once; behind the loop you know that none was.
 
 # %% tags=["exercise"]
-def copies(attempts):
+def copies(attempts, most):
     """How many copies are stored, and whether send ends well."""
     ### BEGIN SOLUTION
     stored = 0
-    for way in attempts[:3]:
+    for way in attempts[:most]:
         if way != "request lost":
             stored += 1
         if way == "answered":
@@ -389,7 +390,9 @@ check("30/again", comes_again)
 # is printed below. If it is not installed, look at the recorded session in the cell behind it, and step through the moment of the kill.
 
 # %% tags=["nbval-ignore-output"]
-if not missing():
+if missing():
+    print(missing())
+else:
     lab = shop(seed)
     with lab.serve() as serving, RealClient("send_on", serving) as client:
         client.until("order 1: sent")
@@ -398,7 +401,6 @@ if not missing():
         lab.restart("broker-a")
         client.for_seconds(4)
     print("\n".join(client.lines))
-print(missing())
 
 # %%
 outages.history.back("NodeCrashed", target="broker-a")
@@ -451,7 +453,7 @@ async def work(consumer, producer, book, invoice_for, pause):
             try:
                 await consumer.ack(order)
             except Exception:
-                pass
+                continue
     ### END SOLUTION
 
 
@@ -470,7 +472,7 @@ play_for_real(work, seed)
 # %% [markdown]
 # ## What is different in today's RocketMQ, and where to read on (3 minutes)
 #
-# - Articles on 4.x say that a client talks to name servers and brokers. A client of 5.x talks to a proxy, which may be one process with the broker (`--pm local`), and needs no open way to each broker.
+# - Articles on 4.x say that a client talks to name servers and brokers. A client of 5.x talks to a proxy, which may be one process with the broker (its mode `local`), and needs no open way to each broker.
 # - The clients of 5.x are new in each language, and differ: that of Java waits a moment before it tries again when a proxy says "too many requests"; that of Python gives up at once.
 # - `mqlab serve` opens a world to any client, in any language ([docs/serving.md](../docs/serving.md)).
 #

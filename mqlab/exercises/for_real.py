@@ -70,7 +70,7 @@ class RealClient:
         if work:
             Path(directory, "work.py").write_text(work, encoding="utf-8")
             arguments.append(directory)
-        self._process = subprocess.Popen(  # noqa: S603  a program of ours
+        self._process = subprocess.Popen(
             [sys.executable, str(PROGRAMS), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

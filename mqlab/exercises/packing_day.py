@@ -29,7 +29,8 @@ QUIET_MS, LIMIT_MS = 75_000, 300_000
 """What has not come again for so long comes no more; and the end of the day."""
 
 Application = Callable[..., Any]
-BEGUN, DONE = "begins", "is done with"
+BEGUN, DONE, FAILED = "begins", "is done with", "fails in"
+"""Where an application is with a call."""
 
 
 @dataclass(slots=True)
@@ -195,6 +196,7 @@ class PackingDay(ExerciseWorld):
             return await type(call.__self__).__dict__[call.__name__].inside(call.__self__, *arguments)
         except ClientException as error:
             text = str(error).partition(". ")[0]
+            self._step(f"{what.partition('(')[0]} {FAILED}")
             self.tell(f"{PACKER}: {what} raises ClientException: {text}", None if order is None else order.number)
             raise
 
@@ -298,14 +300,18 @@ class PackingDay(ExerciseWorld):
             self._until(random.choice((f"receive {DONE}", f"ack {BEGUN}", f"ack {DONE}")), nth)
             self._kill_packer()
         elif kind == 2:
-            self._until(f"receive {DONE}", nth)
-            self.kill(BROKER, random.randint(6_000, 18_000))
+            self._until(f"send {BEGUN}", nth)
+            self.kill(BROKER, random.choice((random.randint(100, 900), random.randint(6_000, 18_000))))
         elif kind == 3:
-            self._until(f"ack {BEGUN}", nth)
-            self._lose(PROXY, BROKER, random.randint(4_000, 9_000))
+            if random.random() < 0.5:
+                self._until(f"ack {BEGUN}", nth)
+                self._lose(PROXY, BROKER, lambda: self.lab.run_for(ms=random.randint(4_000, 9_000)))
+            else:
+                self._until(f"send {BEGUN}", nth)
+                self._lose(PROXY, BROKER, lambda: self._until(f"send {FAILED}", 1))
         elif kind == 4:
             self._until(f"send {BEGUN}", nth)
-            self._lose(BROKER, PROXY, random.randint(3_000, 16_000))
+            self._lose(BROKER, PROXY, lambda: self.lab.run_for(ms=random.randint(3_000, 16_000)))
         else:
             self._until(f"send {BEGUN}", nth)
             self.kill(BROKER, random.randint(6_000, 12_000))
@@ -321,11 +327,11 @@ class PackingDay(ExerciseWorld):
         self.kill(PACKER, self.random.randint(1_000, 8_000))
         self._start()
 
-    def _lose(self, source: str, target: str, ms: int) -> None:
-        """For a while all that goes from one machine to the other is lost."""
+    def _lose(self, source: str, target: str, meanwhile: Callable[[], object]) -> None:
+        """Meanwhile all that goes from one machine to the other is lost."""
         self.tell(f"from now on all that {source} sends to {target} is lost")
         self.lab.act("cut", source=source, target=target)
-        self.lab.run_for(ms=ms)
+        meanwhile()
         self.lab.act("disconnect", a=source, b=target)
         self.lab.act("heal", source=source, target=target)
         self.tell(f"what {source} sends to {target} arrives again")
