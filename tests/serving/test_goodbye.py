@@ -113,11 +113,11 @@ def test_wherever_bytes_are_cut_what_has_begun_is_handed_on(data: st.DataObject)
     written = frames(*commands)
     stream = b"".join(written)
     begun = data.draw(st.integers(0, len(written[0]) - 1))
-    goodbye, for_world, for_client, at = Goodbye(stream[:begun]), stream[:begun], b"", begun
-    while at < len(stream):
-        size = data.draw(st.integers(1, 200))
-        world, client = goodbye.hear(stream[at : at + size])
-        for_world, for_client, at = for_world + world, for_client + client, at + size
+    goodbye, for_world, for_client = Goodbye(stream[:begun]), stream[:begun], b""
+    cuts = sorted(data.draw(st.lists(st.integers(begun, len(stream)), max_size=9)))
+    for start, end in pairwise((begun, *cuts, len(stream))):
+        world, client = goodbye.hear(stream[start:end])
+        for_world, for_client = for_world + world, for_client + client
     handed_on = [(begun > 0 and i == 0) or version <= V5_3_1 for i, (version, _) in enumerate(commands)]
     assert for_world == b"".join(frame for frame, on in zip(written, handed_on, strict=True) if on)
     reader = FrameReader()
