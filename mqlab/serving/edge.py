@@ -37,6 +37,9 @@ FIRST_STEP_US, SMALL_STEPS_US, STEP_US = 50_000, 1_000_000, 5_000_000
 SAID_EVERY_US = 10_000_000
 """How often clients say in a jump that they are alive; the broker's own scan comes every 10 s, its limit is 120 s."""
 
+PATIENCE_S, LOOK_US = 1.0, 2_000
+"""In a jump a client has so long to acknowledge what it got; it is looked so often whether it has."""
+
 TOLD_EVERY_S = 0.25
 """So often views are told at most that there is something new."""
 
@@ -316,7 +319,8 @@ class Edge:
     async def _jump(self, us: int) -> bool:
         """Let `us` of the world's time go by as fast as it can be played; False if a breakpoint ended it before.
 
-        It begins with small steps, so that calls under way are answered; between two steps the sockets have their turn.
+        It begins with small steps, so that calls under way are answered; between two steps the sockets have their turn,
+        and who got messages with an invisible time has a moment to acknowledge them.
         """
         world = self.lab.world
         began_us, end_us = world.now_us, world.now_us + us
@@ -333,11 +337,28 @@ class Edge:
                     self.paused = True
                     return False
                 await asyncio.sleep(0)
+                if not await self._settled():
+                    self.paused = True
+                    return False
             return not self.closing
         finally:
             self._jumping = False
             self._from_now_on()
             self._wake()
+
+    async def _settled(self) -> bool:
+        """Let time go by as outside until clients of 5.x have settled what they got, but not long for a slow one; False if
+        a breakpoint ended it before.
+        """
+        world, until_s = self.lab.world, self._loop.time() + PATIENCE_S
+        while any(line.unsettled for line in self._lines.values()) and self._loop.time() < until_s:
+            await asyncio.sleep(LOOK_US / 1_000_000)
+            self._take_in()
+            if not world.run_to(world.now_us + LOOK_US):
+                return False
+        for line in self._lines.values():
+            line.unsettled = 0
+        return True
 
     def _say_again(self) -> None:
         """Let each client say what it would have said meanwhile, so that it counts as alive."""

@@ -32,6 +32,8 @@ class Line(Arrival, asyncio.Protocol):
         super().__init__(edge, sock, remote)
         self._address = address
         self.number = 0
+        self.unsettled = 0
+        """Always none: what was pulled does not come again by itself."""
         self._signs_of_life = SignsOfLife()
         self.transport: asyncio.Transport | None = None
         """None until it is known whether it is TLS, and as long as the two shake hands."""

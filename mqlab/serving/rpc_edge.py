@@ -14,7 +14,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import MissingExtraError
-from mqlab.protocol.v2.service import HEARTBEAT, RPCS
+from mqlab.protocol.v2.service import (
+    ACK_MESSAGE,
+    CHANGE_INVISIBLE_DURATION,
+    FORWARD_MESSAGE_TO_DEAD_LETTER_QUEUE,
+    HEARTBEAT,
+    RECEIVE_MESSAGE,
+    RPCS,
+)
 from mqlab.rpc.frame import answer_parts, request_bytes, reset_bytes
 from mqlab.rpc.status import StatusCode
 from mqlab.serving.gate import IDLE_SECONDS as IDLE_CONNECTION_SECONDS
@@ -37,6 +44,12 @@ IN_TURN_SECONDS = 0.1
 
 LAST_SECONDS = 5.0
 """How long calls have to end when the serving does."""
+
+A_MESSAGE = b"\x12"
+"""So a part of an answer to ReceiveMessage begins that brings a message."""
+
+SETTLING = {ACK_MESSAGE.path, CHANGE_INVISIBLE_DURATION.path, FORWARD_MESSAGE_TO_DEAD_LETTER_QUEUE.path}
+"""What a client says of a message that it got; official clients say it of each one by itself."""
 
 Status = tuple[StatusCode, str]
 CUT_OFF: Status = (StatusCode.UNAVAILABLE, "the connection was closed by the proxy")
@@ -92,13 +105,14 @@ class Call:
             opening = None
             if self.path == HEARTBEAT.path:
                 self._peer.heartbeat(metadata, message)
+            elif self.path in SETTLING:
+                self._peer.unsettled = max(0, self._peer.unsettled - 1)
             if one:
                 return
             self.said_last = message
         await asyncio.sleep(CANCELLED_SECONDS)
         if not context.cancelled():
             self._peer.bring(request_bytes(self.stream_id, self.path, opening, None, ends=True))
-
 
     def was_read(self, reading: asyncio.Future[None]) -> None:
         """The client will say nothing more; an error in reading is the end of the call."""
@@ -121,6 +135,8 @@ class Peer:
         self._heartbeats: dict[bytes, dict[str, str]] = {}
         self._idle: asyncio.TimerHandle | None = None
         self.open = False
+        self.unsettled = 0
+        """How many messages it got that it has not acknowledged yet, or put off, since somebody asked last."""
         self.first_said = asyncio.Event()
         """Set when something was said in the standing stream that was opened last."""
         self.first_said.set()
@@ -186,6 +202,8 @@ class Peer:
             call = self.calls.get(stream_id)
             if call is not None and not call.ended:
                 call.ended = not isinstance(part, bytes)
+                if call.path == RECEIVE_MESSAGE.path and isinstance(part, bytes) and part.startswith(A_MESSAGE):
+                    self.unsettled += 1
                 call.answered(part)
 
     def end(self, broken: bool) -> None:

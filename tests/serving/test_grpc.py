@@ -20,6 +20,7 @@ from mqlab.protocol.v2.protobuf import Duration, decode, encode
 from mqlab.replay import read_report, replay
 from mqlab.scenarios import get
 from mqlab.serving import Serving
+from tests.serving.conftest import Connects
 
 PARAMETERS = {"proxies": 1, "topics": "T"}
 METADATA = (("x-mq-client-id", "client-1"), ("x-mq-language", "PYTHON"), ("x-mq-client-version", "5.0.0"))
@@ -69,6 +70,14 @@ class Client:
         )
         answers = self.call(v2.RECEIVE_MESSAGE, request, timeout)
         return [answer.message for answer in answers if answer.message is not None]
+
+    def acknowledge(self, message: d.Message) -> v2.AckMessageResponse:
+        system = message.system_properties
+        entry = v2.AckMessageEntry(system.message_id, system.receipt_handle or "")
+        answer: v2.AckMessageResponse = self.call(
+            v2.ACK_MESSAGE, v2.AckMessageRequest(GROUP, d.Resource(name="T"), (entry,))
+        )
+        return answer
 
     def heartbeat(self) -> v2.HeartbeatResponse:
         answer: v2.HeartbeatResponse = self.call(
@@ -131,9 +140,7 @@ def test_a_message_is_sent_received_and_acknowledged(client: Client, lab: Lab) -
     assert client.send(b"1").status.code == d.Code.OK
     (message,) = client.receive()
     assert message.body == b"1"
-    entry = v2.AckMessageEntry(message.system_properties.message_id, message.system_properties.receipt_handle or "")
-    acked = client.call(v2.ACK_MESSAGE, v2.AckMessageRequest(GROUP, d.Resource(name="T"), (entry,)))
-    assert acked.status.code == d.Code.OK
+    assert client.acknowledge(message).status.code == d.Code.OK
     assert "AckReceived" in kinds(lab)
 
 
@@ -195,6 +202,28 @@ def test_a_proxy_that_crashes_cuts_its_calls_off_and_takes_new_ones_later(
     lab.restart("proxy-1")
     serving.fast_forward("5s")
     assert client.route().status.code == d.Code.OK
+
+
+def test_what_comes_in_the_middle_of_a_jump_can_be_acknowledged(
+    client: Client, lab: Lab, serving: Serving, connect: Connects
+) -> None:
+    client.telemetry([client.settings()]).next()
+    assert connect(serving.addresses["broker-a"]).send(b"in ten seconds", properties="DELAY\x013\x02").code == 0
+    waits, acknowledged = threading.Event(), []
+    lab.world.hooks.attach(lambda row: waits.set() if "ReceiveMessage" in row else None)
+
+    def consume() -> None:
+        (message,) = client.receive(wait_s=19)
+        for _ in range(20):
+            client.route()
+        acknowledged.append(client.acknowledge(message).status.code)
+
+    consumer = threading.Thread(target=consume)
+    consumer.start()
+    assert waits.wait(20)
+    serving.fast_forward("2h")
+    consumer.join()
+    assert acknowledged == [d.Code.OK]
 
 
 def test_a_session_is_played_again_to_the_same_hash(tmp_path: Path) -> None:
