@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -127,16 +126,18 @@ def test_a_certificate_is_taken_from_files(servers: list[Server], connect: Conne
 
 def test_there_is_room_for_as_many_connections_as_may_be(connect: Connects) -> None:
     code = """
-import resource, subprocess, sys
+import resource, os, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-subprocess.run([sys.executable, *sys.argv[1:]])
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
     command = [sys.executable, "-c", code, "-m", "mqlab", "serve", *ANY_PORT, "--proxies", "0", "--most-connections"]
     with subprocess.Popen([*command, "300"], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        told = json.loads(process.stdout.readline())
-        assert all(connect(told["name_server"]).route("TBW102") for _ in range(300))
-        os.kill(told["pid"], signal.SIGTERM)
+        try:
+            assert process.stdout is not None
+            address = json.loads(process.stdout.readline())["name_server"]
+            assert all(connect(address).route("TBW102") for _ in range(300))
+        finally:
+            process.kill()
 
 
 def test_a_scenario_can_be_served(servers: list[Server], connect: Connects) -> None:

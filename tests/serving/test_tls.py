@@ -12,6 +12,12 @@ import grpc
 import psutil
 import pytest
 import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
@@ -240,7 +246,8 @@ def test_what_is_half_configured_is_told(lab: Lab, pair: Pair, tmp_path: Path) -
     other = tmp_path / "other.key"
     trustme.CA().issue_cert("localhost").private_key_pem.write_to_path(other)
     locked = tmp_path / "locked.key"
-    locked.write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n")
+    key = load_pem_private_key(pair.key.read_bytes(), None)
+    locked.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")))
     for wrong, message in (
         ({"tls": "maybe"}, "no TLS mode 'maybe'"),
         ({"tls_certificate": pair.certificate}, "a certificate and no key"),
