@@ -347,8 +347,9 @@ class Edge:
             self._wake()
 
     async def _settled(self) -> bool:
-        """Let time go by as outside until clients of 5.x have settled what they got, but not long for a slow one; False if
-        a breakpoint ended it before.
+        """Let time go by as outside until clients of 5.x have settled what they got, but not long for a slow one.
+
+        False if a breakpoint ended it before.
         """
         world, until_s = self.lab.world, self._loop.time() + PATIENCE_S
         while any(line.unsettled for line in self._lines.values()) and self._loop.time() < until_s:
