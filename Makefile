@@ -123,9 +123,9 @@ storage-test: all-sets $(STAMPS)/storage $(CACHE)/jars/.stamp ## traces and tabl
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/storage
 
 .PHONY: clients-test
-clients-test: all-sets $(CACHE)/clients/.stamp ## RocketMQ's own clients (Java, Python, Node.js) with a served world; asks Maven and npm, and needs a JDK
+clients-test: all-sets $(CACHE)/clients/.stamp $(CACHE)/real/.stamp ## RocketMQ's own clients (Java, Python, Node.js) and mqadmin with a served world; asks Maven and npm, and needs a JDK
 	@$(MAKE) VENV=$(CLIENTS_VENV) $(CLIENTS_VENV)/.stamps/clients
-	MQLAB_CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python MQLAB_CLIENTS=$(CACHE)/clients $(PY) -m pytest $(PYTEST_FLAGS) tests/clients
+	MQLAB_CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python MQLAB_CLIENTS=$(CACHE)/clients MQLAB_REAL=$(CACHE)/real $(PY) -m pytest $(PYTEST_FLAGS) tests/clients
 
 .PHONY: storm-test
 storm-test: all-sets ## mqlab serve under a million bad frames, a thousand silent connections and twenty kills (ten minutes)
@@ -139,7 +139,7 @@ real: all-sets $(CACHE)/real/.stamp ## start a real RocketMQ 5.3.3 to compare wi
 real-jars: $(CACHE)/real/.stamp ## fetch that RocketMQ, 90 MB, for what starts it itself
 
 .PHONY: real-test
-real-test: all-sets $(CACHE)/real/.stamp ## what starts and ends a real RocketMQ 5.3.3
+real-test: all-sets $(CACHE)/real/.stamp ## what a real RocketMQ 5.3.3 answers is what is kept of it (MQLAB_GOLDEN=write keeps it anew)
 	MQLAB_REAL=$(CACHE)/real $(PY) -m pytest $(PYTEST_FLAGS) tests/real
 
 .PHONY: grading-test
