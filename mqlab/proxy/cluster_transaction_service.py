@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from mqlab.client.mq_client_api import MQClientAPIImpl
 from mqlab.errors import MqlabError, RemotingException
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.command import RemotingCommand
@@ -22,7 +23,7 @@ from mqlab.sim.service import ServiceThread
 from mqlab.trace.events.transaction import OrphanedTransactionRelayed
 
 if TYPE_CHECKING:
-    from mqlab.client.mq_client_api import MQClientAPIImpl
+    from mqlab.client.client_config import ClientConfig
     from mqlab.client.producer.send_result import SendResult
     from mqlab.protocol.route import BrokerData
     from mqlab.proxy.client_manager import ClientManager
@@ -43,18 +44,19 @@ class ClusterTransactionService(RequestProcessor):
     `message.type=TRANSACTION`: a half message in a topic of type MIXED is asked about at nobody. Java:
     org.apache.rocketmq.proxy.service.transaction.ClusterTransactionService, and for the questions
     org.apache.rocketmq.proxy.service.client.ProxyClientRemotingProcessor and
-    org.apache.rocketmq.proxy.service.relay.AbstractProxyRelayService. Differs from RocketMQ: one connection to each
-    broker for all purposes, and no pool of threads for heartbeats, which are one-way.
+    org.apache.rocketmq.proxy.service.relay.AbstractProxyRelayService. Differs from RocketMQ: no pool of threads for
+    heartbeats, which are one-way.
     """
 
     def __init__(
-        self, node: Node, config: ProxyConfig, routes: TopicRouteService, clients: ClientManager, api: MQClientAPIImpl
+        self, node: Node, config: ProxyConfig, routes: TopicRouteService, clients: ClientManager, settings: ClientConfig
     ) -> None:
         self._node = node
         self._batch_num = config.transaction_heartbeat_batch_num
         self._routes = routes
         self._clients = clients
-        self._remoting_client = api.remoting_client
+        self._remoting_client = MQClientAPIImpl(node, settings).remoting_client
+        """Over channels of their own, since a broker closes the one of a producer from which it hears no more."""
         self._group_cluster_data: dict[str, dict[str, None]] = {}
         """Group (a topic) -> the clusters that it is in."""
         self._broker_names: dict[str, str] = {}

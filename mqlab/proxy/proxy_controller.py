@@ -102,7 +102,7 @@ class ProxyController:
             from mqlab.proxy.cluster_transaction_service import ClusterTransactionService
 
             self._transactions = ClusterTransactionService(
-                self.node, self.config, self.topic_route_service, self.client_manager, self.api
+                self.node, self.config, self.topic_route_service, self.client_manager, self.api.config
             )
             self._transactions.start(self._start_us)
         return self._transactions
