@@ -41,7 +41,6 @@ NBGRADER_VENV ?= .venv-nbgrader
 
 # The S3 server of the tests brings forty packages that nobody else needs.
 S3_VENV ?= .venv-s3
-CLIENTS_VENV ?= .venv-clients
 
 # Strict: a cell's output must be the one in the notebook. NBVAL=--nbval-lax only runs the cells.
 NBVAL ?= --nbval
@@ -123,9 +122,8 @@ storage-test: all-sets $(STAMPS)/storage $(CACHE)/jars/.stamp ## traces and tabl
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/storage
 
 .PHONY: clients-test
-clients-test: all-sets $(CACHE)/clients/.stamp $(CACHE)/real/.stamp ## RocketMQ's own clients (Java, Python, Node.js) and mqadmin with a served world; asks Maven and npm, and needs a JDK
-	@$(MAKE) VENV=$(CLIENTS_VENV) $(CLIENTS_VENV)/.stamps/clients
-	MQLAB_CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python MQLAB_CLIENTS=$(CACHE)/clients MQLAB_REAL=$(CACHE)/real $(PY) -m pytest $(PYTEST_FLAGS) tests/clients
+clients-test: all-sets $(STAMPS)/clients $(CACHE)/clients/.stamp $(CACHE)/real/.stamp ## RocketMQ's own clients (Java, Python, Node.js) and mqadmin with a served world; asks Maven and npm, and needs a JDK
+	MQLAB_CLIENTS=$(CACHE)/clients MQLAB_REAL=$(CACHE)/real $(PY) -m pytest $(PYTEST_FLAGS) tests/clients
 
 .PHONY: storm-test
 storm-test: all-sets ## mqlab serve under a million bad frames, a thousand silent connections and twenty kills (ten minutes)
@@ -273,7 +271,7 @@ lock: $(STAMPS)/build ## pin the requirements again (UPGRADE=--upgrade: to the n
 
 .PHONY: clean
 clean: ## back to a fresh clone: removes the environment, caches and out/
-	rm -rf $(VENV) $(NBGRADER_VENV) $(S3_VENV) $(CLIENTS_VENV) .cache out dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(NBGRADER_VENV) $(S3_VENV) .cache out dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.git -prune -o -name __pycache__ -prune -exec rm -rf {} +
 
 # --- the environment: one stamp for each set of packages -------------------------------------------------------------

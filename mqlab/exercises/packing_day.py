@@ -125,8 +125,8 @@ class PackingDay(ExerciseWorld):
     LINES = 18
     SECONDS = "8.3f"
 
-    def __init__(self, work: Application, seed: int, *, history: bool = False) -> None:
-        super().__init__(seed, draws="packing", history=history)
+    def __init__(self, work: Application, seed: int) -> None:
+        super().__init__(seed, draws="packing")
         self.orders = [Order(number) for number in range(COUNT)]
         self.ended = ""
         """How the application has ended by itself."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import Empty, Queue
@@ -14,7 +15,6 @@ import pytest
 CLIENTS = Path(os.environ.get("MQLAB_CLIENTS", ".cache/clients")).absolute()
 VERSIONS = ("4.9.8", "5.3.3")
 JAVA_V5 = "5.0.8"
-PYTHON = os.environ.get("MQLAB_CLIENTS_PYTHON", ".venv-clients/bin/python")
 HERE = Path(__file__).parent
 WAIT_S = 60
 
@@ -122,5 +122,5 @@ def start_v5(language: str, request: pytest.FixtureRequest, uses: Starts, tmp_pa
     elif language == "node":
         program = ("node", str(HERE / "uses.js"))
     else:
-        program = (PYTHON, str(HERE / "uses.py"))
+        program = (sys.executable, str(HERE / "uses.py"))
     return lambda use, endpoints: uses(*program, use, endpoints)

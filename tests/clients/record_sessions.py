@@ -21,7 +21,7 @@ from mqlab.replay import report_of
 from mqlab.scenarios import get
 from mqlab.serving import Serving
 
-from .conftest import JARS, PYTHON, SOURCE, Use
+from .conftest import JARS, SOURCE, Use
 
 PROGRAMS = Path("mqlab/exercises/client_programs.py")
 SOMEBODY = """
@@ -50,7 +50,7 @@ class Recording:
     def python(self, program: str) -> Use:
         """Start a program with Python's client, which keeps its own log in its home directory."""
         os.environ["HOME"] = str(self.home)
-        self.uses.append(Use(PYTHON, "-c", SOMEBODY, str(PROGRAMS), program, self.serving.endpoints))
+        self.uses.append(Use(sys.executable, "-c", SOMEBODY, str(PROGRAMS), program, self.serving.endpoints))
         return self.uses[-1]
 
     def java(self, use: str) -> Use:

@@ -1,6 +1,6 @@
 """What applications do with Apache RocketMQ's own Python client of 5.x: uses.py USE ENDPOINTS.
 
-It says what happens, a line each, and lives until its standard input ends. It runs in the client's own environment.
+It says what happens, a line each, and lives until its standard input ends.
 """
 
 from __future__ import annotations

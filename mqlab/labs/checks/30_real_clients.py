@@ -11,7 +11,7 @@ from mqlab.check import Cases, Right, Wrong, is_number, lab_check
 from mqlab.client.v5 import ClientException, Message, Producer, SimpleConsumer
 from mqlab.exercises.packing_day import COUNT, Application, PackingDay
 from mqlab.lab import Lab
-from mqlab.sim.call import Call
+from mqlab.sim import Call
 
 TOPIC, BROKER, PROXY = "Orders", "broker-a", "proxy-1"
 SCHEDULES = {"Heartbeat": (1, 10), "QueryRoute": (10, 30)}
