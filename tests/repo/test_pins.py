@@ -14,10 +14,10 @@ from packaging.requirements import Requirement
 from .tree import ROOT, pins, read
 
 PROJECT = tomllib.loads(read("pyproject.toml"))["project"]
-SETS = ("build", "java", "slides", "labs", "spark", "storage", "dev", "site")
+SETS = ("build", "java", "slides", "labs", "spark", "storage", "dev", "clients", "site")
 HOLDS = {
     "labs": "labs", "widgets": "labs", "trace": "labs", "codecs": "labs", "spark": "spark", "serve": "spark",
-    "storage": "storage", "dev": "dev",
+    "storage": "storage", "dev": "dev", "clients": "clients",
 }  # fmt: skip
 """The requirement file that holds each extra."""
 
