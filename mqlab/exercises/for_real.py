@@ -149,7 +149,10 @@ def play_for_real(work: Callable[..., Any], seed: int = 7) -> Table | str:
     """
     if missing():
         return missing()
-    source = inspect.getsource(work)
+    try:
+        source = inspect.getsource(work)
+    except OSError:
+        return "The text of the application is not there: define it in a cell of a notebook, or in a file."
     if "raise NotSolvedYet" in source:
         return "The application is not written yet."
     return play_source(source, seed)
