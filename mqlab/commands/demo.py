@@ -7,7 +7,7 @@ cell executed, before the browser is sent there.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,9 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Serve the world until Ctrl-C; 0. MissingExtraError without JupyterLab or the widgets."""
     options = _parser().parse_args(argv)
     cell = cell_of(options.scenario, seed_of(options.seed))
-    extra("mqlab_widgets")
-    with TemporaryDirectory(prefix="mqlab-demo-") as directory:
-        serve(options.scenario, cell, Path(directory), options.no_browser, options.jupyter)
+
+    def told(url: str) -> None:
+        print(f"\n{options.scenario} plays at {url}\n", flush=True)
+
+    show(cell, told, options.no_browser, options.jupyter)
     return 0
 
 
@@ -55,21 +57,28 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def serve(name: str, cell: str, directory: Path, no_browser: bool, options: Sequence[str]) -> None:
-    """Run JupyterLab over a directory with one notebook, which shows the world; returns when it is stopped."""
+def show(code: str, told: Callable[[str], object], no_browser: bool, options: Sequence[str]) -> None:
+    """Run JupyterLab with one notebook, whose only cell has been executed; returns when it is stopped.
+
+    `told` gets the address of the page, when there is something to see.
+    """
+    extra("mqlab_widgets")
     app: Any = extra("jupyterlab.labapp").LabApp
-    server = app.initialize_server(argv=["--no-browser", f"--ServerApp.root_dir={directory}", *allow_root(), *options])
-    write(directory / NOTEBOOK, notebook_of(cell))
+    with TemporaryDirectory(prefix="mqlab-demo-") as directory:
+        root = f"--ServerApp.root_dir={directory}"
+        server = app.initialize_server(argv=["--no-browser", root, *allow_root(), *options])
+        path = Path(directory) / NOTEBOOK
+        write(path, notebook_of(code))
 
-    async def open_the_page() -> None:
-        await execute(server, directory / NOTEBOOK)
-        server.default_url = f"/doc/tree/{NOTEBOOK}"
-        print(f"\n{name} plays at {server.display_url.split()[0]}\n", flush=True)
-        if not no_browser:
-            server.launch_browser()
+        async def open_the_page() -> None:
+            await execute(server, path)
+            server.default_url = f"/doc/tree/{NOTEBOOK}"
+            told(server.display_url.split()[0])
+            if not no_browser:
+                server.launch_browser()
 
-    server.io_loop.add_callback(open_the_page)
-    server.start()
+        server.io_loop.add_callback(open_the_page)
+        server.start()
 
 
 def notebook_of(code: str) -> Any:

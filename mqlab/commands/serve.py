@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from mqlab.arguments import named_values, seed_of
@@ -41,22 +42,12 @@ behind.
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until a signal ends it; 0. LearnerError where a port, a directory or a scenario is not to be had."""
-    began_s = time.perf_counter()
-    options = _parser().parse_args(argv)
-    if options.proxies is None:
-        options.proxies = _proxies_there_can_be(options.scenario)
-    _make_room(options.most_connections)
-    lab = _directory_world(options) if options.store else _scenario_world(options)
-    with lab.serve(
-        host=options.host,
-        ports=_ports(lab, options),
-        advertise=_advertised(options.advertise),
-        most_connections=options.most_connections,
-        tls=options.tls,
-        tls_certificate=options.tls_certificate,
-        tls_key=options.tls_key,
-    ) as serving:
-        _tell(serving, time.perf_counter() - began_s, options.ready_file)
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    options = _parser().parse_args(arguments)
+    if options.watch:
+        return _watch(arguments, options)
+    _, serving = opened(arguments)
+    with serving:
         before = signal.signal(signal.SIGTERM, _interrupt)
         try:
             serving.wait()
@@ -67,6 +58,58 @@ def main(argv: Sequence[str] | None = None) -> int:
             if options.record:
                 serving.report(options.record)
                 print(f"the session is in {options.record}: mqlab replay {options.record}", flush=True)
+    return 0
+
+
+def opened(arguments: Sequence[str]) -> tuple[Lab, Serving]:
+    """What these options of the command line ask for: a world, and its serving, which is open and has been told."""
+    began_s = time.perf_counter()
+    options = _parser().parse_args(arguments)
+    if options.proxies is None:
+        options.proxies = _proxies_there_can_be(options.scenario)
+    _make_room(options.most_connections)
+    lab = _directory_world(options) if options.store else _scenario_world(options)
+    serving = lab.serve(
+        host=options.host,
+        ports=_ports(lab, options),
+        advertise=_advertised(options.advertise),
+        most_connections=options.most_connections,
+        tls=options.tls,
+        tls_certificate=options.tls_certificate,
+        tls_key=options.tls_key,
+    )
+    _tell(serving, time.perf_counter() - began_s, options.ready_file)
+    return lab, serving
+
+
+WATCH_CELL = """\
+from mqlab.commands.serve import opened
+from mqlab_widgets import Stepper
+
+lab, serving = opened({arguments!r})
+Stepper(lab)"""
+
+
+def _watch(arguments: list[str], options: argparse.Namespace) -> int:
+    """The same in a notebook of JupyterLab, with the stage; it prints where both are."""
+    from mqlab.commands.demo import show
+
+    if options.record:
+        raise LearnerError(
+            "a session that is watched is recorded from its notebook", 'write serving.report("session.mqlab") in a cell'
+        )
+    with TemporaryDirectory(prefix="mqlab-serve-") as directory:
+        ready_file = Path(options.ready_file or Path(directory) / "ready").absolute()
+
+        def told(url: str) -> None:
+            if ready_file.is_file():
+                print(ready_file.read_text(encoding="utf-8"), end="", flush=True)
+            print(f"the stage is at {url}", file=sys.stderr, flush=True)
+
+        show(
+            WATCH_CELL.format(arguments=[*arguments, "--ready-file", str(ready_file)]),
+            told, options.no_browser, options.jupyter,
+        )  # fmt: skip
     return 0
 
 
@@ -149,12 +192,17 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--tls-key", metavar="FILE", help="its private key, in PEM")
     parser.add_argument("--record", metavar="FILE", help="at the end write the session to FILE, for `mqlab replay`")
+    parser.add_argument("--watch", action="store_true", help="open the stage beside it, in JupyterLab")
+    parser.add_argument("--no-browser", action="store_true", help="with --watch: only print the address")
+    parser.add_argument(
+        "--jupyter", action="append", default=[], metavar="OPTION", help="with --watch: an option for it"
+    )
     parser.add_argument("--ready-file", metavar="FILE", help="write the line of JSON to FILE, too")
     return parser
 
 
 def _scenario_world(options: argparse.Namespace) -> Lab:
-    """A scenario's world; it keeps its history where the session is recorded."""
+    """A scenario's world; it keeps its history where somebody wants to see it, or to have it recorded."""
     parameters: Mapping[str, Any] = named_values(options.param)
     if options.scenario is None:
         if parameters:
@@ -169,7 +217,7 @@ def _scenario_world(options: argparse.Namespace) -> Lab:
             "acl": _text_of(options.acl),
         }
     return get(options.scenario or "served").build(
-        seed_of(options.seed), parameters=parameters, history=bool(options.record)
+        seed_of(options.seed), parameters=parameters, history=bool(options.record or options.watch)
     )
 
 
@@ -180,7 +228,7 @@ def _directory_world(options: argparse.Namespace) -> Lab:
             "what a directory holds is no part of a world that can be played again",
             "leave --store out, or --record and --scenario",
         )
-    lab = Lab(seed_of(options.seed), history=False)
+    lab = Lab(seed_of(options.seed), history=options.watch)
     lab.act("set_epoch", epoch_ms=time.time_ns() // 1_000_000)
     lab.name_server()
     acl = _text_of(options.acl)

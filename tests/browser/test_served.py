@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+
+from tests.serving.conftest import Program
+
 from .conftest import STEADY
-from .notebook_page import NotebookPage
+from .jupyter_lab import JupyterLab
+from .notebook_page import PATIENCE_MS, NotebookPage
 
 SERVE = """serving = lab.serve()
 serving.name_server"""
@@ -33,3 +43,26 @@ def test_what_a_program_outside_sends_is_seen(notebooks: NotebookPage) -> None:
     viewer.until(lambda: viewer.length > length)
     notebook.run_cell(4)
     notebook.close()
+
+
+def test_the_command_opens_the_stage_beside_it(browser: Browser, tmp_path: Path) -> None:
+    home = JupyterLab(tmp_path)
+    options = ["--no-browser", f"--jupyter=--port={home.port}", "--jupyter=--IdentityProvider.token="]
+    command = [sys.executable, "-m", "mqlab", "serve", "--port", "0", "--watch", *options]
+    with subprocess.Popen(
+        command, env=home.environment(), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        told = json.loads(process.stdout.readline())
+        address = next(line.split()[-1] for line in process.stderr if line.startswith("the stage is at "))
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(address)
+        expect(page.locator('.mq-card[data-node="broker-a"]').first).to_be_visible(timeout=2 * PATIENCE_MS)
+        program = Program(told["processes"]["broker-a"])
+        assert program.send(b"seen").code == 0
+        expect(page.locator(".mq-viewer")).to_contain_text("SEND_MESSAGE", timeout=2 * PATIENCE_MS)
+        page.screenshot(path="/tmp/watch.png")
+        program.close()
+        page.close()
+        process.terminate()
