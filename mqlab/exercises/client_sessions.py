@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
-from mqlab.replay import read_report, replay
+from mqlab.replay import read_report
+from mqlab.scenarios import get
 from mqlab.trace.record import Record
 from mqlab.views import Table
 
@@ -41,10 +42,21 @@ class Call(NamedTuple):
 
 
 def recorded(name: str) -> Lab:
-    """The world of a session at its end. LearnerError where there is no such session."""
+    """The world of a session at its end. LearnerError where there is no such session.
+
+    What came from the client happens at its time, whatever else the world does meanwhile: so a session fits also a
+    later mqlab, whose broker takes other steps to the same answers (`mqlab replay` wants the same steps).
+    """
     if name not in SESSIONS:
         raise LearnerError(f"no session {name!r} was recorded", f"choose among {', '.join(SESSIONS)}")
-    return replay(read_report(str(DIRECTORY / f"{name}.mqlab"))).lab
+    report = read_report(str(DIRECTORY / f"{name}.mqlab"))
+    lab = get(report["scenario"]).build(report["seed"], parameters=report["parameters"])
+    for _, at_us, verb, arguments in report["actions"]:
+        lab.world.run_to(at_us)
+        lab.check_action(verb, arguments)
+        lab.act(verb, **arguments)
+    lab.world.run_to(report["now_us"])
+    return lab
 
 
 def calls(lab: Lab) -> list[Call]:

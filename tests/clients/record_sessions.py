@@ -7,7 +7,6 @@ first: a session tells of the client alone. Bets of the lab are about these sess
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -21,7 +20,7 @@ from mqlab.replay import report_of
 from mqlab.scenarios import get
 from mqlab.serving import Serving
 
-from .conftest import JARS, SOURCE, Use
+from .conftest import CLIENTS, HERE, Use
 
 PROGRAMS = Path("mqlab/exercises/client_programs.py")
 SOMEBODY = """
@@ -49,17 +48,17 @@ class Recording:
 
     def python(self, program: str) -> Use:
         """Start a program with Python's client, which keeps its own log in its home directory."""
-        os.environ["HOME"] = str(self.home)
-        self.uses.append(Use(sys.executable, "-c", SOMEBODY, str(PROGRAMS), program, self.serving.endpoints))
+        self.uses.append(Use(self.home, sys.executable, "-c", SOMEBODY, str(PROGRAMS), program, self.serving.endpoints))
         return self.uses[-1]
 
     def java(self, use: str) -> Use:
         """Start a use of the 4.x client."""
-        jars = (JARS / "4.9.8").absolute()
-        subprocess.run(["javac", "-nowarn", "-d", str(self.home), "-cp", f"{jars}/*", str(SOURCE)], check=True)
+        jars = CLIENTS / "4.9.8"
+        source = str(HERE / "Uses.java")
+        subprocess.run(["javac", "-nowarn", "-d", str(self.home), "-cp", f"{jars}/*", source], check=True)
         flags = ("-Xmx200m", f"-Duser.home={self.home}", "-Drocketmq.client.name=shop")
         command = ("java", *flags, "-cp", f"{self.home}:{jars}/*", "Uses", use, self.serving.name_server)
-        self.uses.append(Use(*command))
+        self.uses.append(Use(self.home, *command))
         return self.uses[-1]
 
     def outage(self, up_s: float, down_s: float) -> None:

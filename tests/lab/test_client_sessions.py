@@ -10,14 +10,19 @@ import pytest
 from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.exercises.client_sessions import DIRECTORY, SESSIONS, calls, recorded
 from mqlab.exercises.for_real import RealClient, missing, play_for_real, shop
-from mqlab.replay import read_report, replay
+from mqlab.replay import read_report
+
+CALLS = {
+    "python-begins": 15, "python-outages": 98, "python-ack-lost": 24, "python-answer-lost": 24, "java-4": 145
+}  # fmt: skip
+"""How many calls and requests came in each session."""
 
 
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_session_plays_as_it_went(name: str) -> None:
     report = read_report(str(DIRECTORY / f"{name}.mqlab"))
     assert {key: report["parameters"][key] for key in SESSIONS[name]} == SESSIONS[name]
-    assert replay(report).agrees
+    assert len(calls(recorded(name))) == CALLS[name]
 
 
 def test_no_session_lies_there_that_nobody_plays() -> None:
