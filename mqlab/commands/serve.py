@@ -104,7 +104,7 @@ def _watch(arguments: list[str], options: argparse.Namespace) -> int:
         def told(url: str) -> None:
             if ready_file.is_file():
                 print(ready_file.read_text(encoding="utf-8"), end="", flush=True)
-            print(f"the stage is at {url}", file=sys.stderr, flush=True)
+            print(f"the stage is at {url}", flush=True)
 
         show(
             WATCH_CELL.format(arguments=[*arguments, "--ready-file", str(ready_file)]),

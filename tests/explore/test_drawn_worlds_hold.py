@@ -174,7 +174,7 @@ def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -
             "13331ms", OVERTAKEN, id="a file deleted before its messages had entries",
         ),
         pytest.param(
-            706, "broker broker-b flush_disk_type=SYNC_FLUSH; topic Orders; group auditors-1 "
+            1, "broker broker-b flush_disk_type=SYNC_FLUSH; topic Orders; group auditors-1 "
             "consume_message_orderly=true; producer shop-1; proxy proxy-1; simple5 auditors-1 refuse_one_in=5; "
             "at 17613ms: delete-group auditors-1 clean_offset=true", "at 6572ms: power_off broker-b for 3795ms",
             IN_ORDER_NO_MORE, id="popped in order no more",

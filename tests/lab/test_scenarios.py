@@ -47,7 +47,7 @@ def test_a_wrong_parameter_is_a_clear_error() -> None:
 
 def test_every_text_that_a_scenario_takes_is_one_of_its_words_or_free() -> None:
     texts = [(name, one) for name in scenarios.names() for one in scenarios.get(name).parameters if one.type == "str"]
-    free = {"also", "condition", "faults", "levels", "settings", "topics", "world"}
+    free = {"acl", "also", "condition", "faults", "levels", "settings", "topics", "world"}
     assert {one.name for _, one in texts if not one.words} == free
     for name, one in texts:
         assert one.default in (one.words or one.default), name

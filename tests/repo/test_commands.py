@@ -16,7 +16,7 @@ PROMISED = {
     "attacks", "bubblewrap", "help", "lab", "run", "test", "bench", "bench-grade", "bench-serve",
     "bench-spark",
     "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
-    "clients-test", "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
+    "clients", "clients-test", "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
     "grading-test", "labs-all-ways", "mutants", "nbgrader-test", "pip-test", "wheels",
     "real", "real-jars", "real-test",
     "spark-archive", "spark-cluster-test", "spark-slow-test", "spark-test",

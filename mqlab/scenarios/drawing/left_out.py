@@ -65,7 +65,7 @@ OF_BROKERS: dict[str, tuple[str, ...]] = {
 OF_CLIENTS: dict[str, tuple[str, ...]] = {
     WHO_IT_IS: (
         "namesrv_addr", "namesrv_domain", "client_ip", "unit_name", "trace_topic",
-        "enable_stream_request_type", "create_topic_key",
+        "enable_stream_request_type", "create_topic_key", "credentials",
     ),
     A_PART_APART: (
         "client_rebalance", "pop_invisible_time", "pop_batch_nums", "pop_threshold_for_queue",
@@ -120,11 +120,15 @@ OF_PROXIES: dict[str, tuple[str, ...]] = {
         "renew_schedule_period_millis", "invisible_time_millis_when_clear",
         "channel_expired_timeout",
     ),
+    NOT_HERE: (
+        "user_cache_refresh_seconds", "user_cache_expired_seconds", "acl_cache_refresh_seconds",
+        "acl_cache_expired_seconds",
+    ),
 }  # fmt: skip
 """ProxyConfig."""
 
 OF_CLIENTS_5: dict[str, tuple[str, ...]] = {
-    WHO_IT_IS: ("endpoints", "topics"),
+    WHO_IT_IS: ("credentials", "endpoints", "topics"),
     A_PART_APART: ("enable_fifo_consume_accelerator",),
     A_CONSTANT: ("max_startup_attempts",),
 }
