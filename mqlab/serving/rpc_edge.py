@@ -314,7 +314,8 @@ class RpcEdge:
         return Handler()
 
     def _peer(self, address: str, context: Any) -> Peer | None:
-        name = self.came_from.get(int(context.peer().rpartition(":")[2]))
+        port = context.peer().rpartition(":")[2]
+        name = self.came_from.get(int(port)) if port else None
         if name is None:
             # No relay: another program of this machine has found grpcio's own port, or its client has just gone.
             return None

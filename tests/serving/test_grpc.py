@@ -265,3 +265,17 @@ def test_the_end_is_told_to_who_is_connected_and_leaves_nothing_in_the_terminal(
         grpc.StatusCode.UNAVAILABLE, "the connection was closed by the proxy",
     )  # fmt: skip
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_calls_that_are_over_before_they_are_taken_leave_nothing_in_the_terminal(
+    lab: Lab, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with lab.serve() as serving:
+        client = Client(serving.endpoints)
+        made = client.channel.unary_unary(v2.QUERY_ROUTE.path)
+        request = encode(v2.QueryRouteRequest(d.Resource(name="T"), client.endpoints_said()))
+        calls = [made.future(request, timeout=0.02, metadata=client.metadata) for _ in range(300)]
+        assert {call.code() for call in calls} <= {grpc.StatusCode.OK, grpc.StatusCode.DEADLINE_EXCEEDED}
+        assert client.route().status.code == d.Code.OK
+        client.channel.close()
+    assert "Error" not in capfd.readouterr().err
