@@ -65,3 +65,7 @@ def test_the_command_opens_the_stage_beside_it(browser: Browser, tmp_path: Path)
         program.close()
         page.close()
         process.terminate()
+        try:
+            process.wait(30)
+        finally:
+            process.kill()
