@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +12,8 @@ from mqlab.lab import Lab
 from mqlab.scenarios import get
 from mqlab.serving import Serving
 
-from .conftest import JARS, Starts, Use
+from .conftest import Starts, Use, compiled, java
 
-SOURCE = Path(__file__).with_name("Signs.java")
 ENTRIES = [
     {"resource": "Topic:T", "actions": ["Pub", "Sub", "Get"], "decision": "Allow"},
     {"resource": "Group:*", "actions": ["Sub", "Get"], "decision": "Allow"},
@@ -41,13 +39,9 @@ def serving(lab: Lab) -> Iterator[Serving]:
 
 
 @pytest.fixture
-def java(tmp_path: Path, serving: Serving) -> Iterator[Use]:
+def signs(tmp_path: Path, serving: Serving, uses: Starts) -> Use:
     """The Java program, compiled with the client of 5.3.3, whose jar has the classes that sign."""
-    jars = f"{JARS.absolute() / '5.3.3'}/*"
-    subprocess.run(["javac", "-nowarn", "-d", str(tmp_path), "-cp", jars, str(SOURCE)], check=True)
-    use = Use("java", "-Xmx200m", "-cp", f"{tmp_path}:{jars}", "Signs", serving.name_server)
-    yield use
-    use.end()
+    return uses(*java(tmp_path, compiled("5.3.3", "Signs.java", tmp_path), "Signs", serving.name_server))
 
 
 def stored(lab: Lab) -> list[str]:
@@ -55,8 +49,8 @@ def stored(lab: Lab) -> list[str]:
     return [r.topic for r in lab.history.records() if r.kind == "MessageStored" and r.topic in ("T", "U")]
 
 
-def test_the_java_client_signs_what_its_rules_allow(java: Use, lab: Lab) -> None:
-    java.until("signed SEND_OK", "elsewhere 16", "wrong 16", "unsigned 16", "got signed", "done")
+def test_the_java_client_signs_what_its_rules_allow(signs: Use, lab: Lab) -> None:
+    signs.until("signed SEND_OK", "elsewhere 16", "wrong 16", "unsigned 16", "got signed", "done")
     assert stored(lab) == ["T"]
     assert {r.reason for r in lab.history.records() if r.kind == "RequestRefused"} == {
         "User:orders has no permission to access Topic:U from 127.0.0.1, no matched policies.",
@@ -65,8 +59,9 @@ def test_the_java_client_signs_what_its_rules_allow(java: Use, lab: Lab) -> None
     }
 
 
-def test_the_python_client_signs_what_its_rules_allow(start_python: Starts, serving: Serving, lab: Lab) -> None:
-    use = start_python("sign", serving.endpoints)
+@pytest.mark.parametrize("language", ["python"])
+def test_the_python_client_signs_what_its_rules_allow(start_v5: Starts, serving: Serving, lab: Lab) -> None:
+    use = start_v5("sign", serving.endpoints)
     no_route = ("elsewhere failed to fetch topic:U route.", "wrong failed to fetch topic:T route.")
     use.until("signed True", "received signed", *no_route, "done")
     assert stored(lab) == ["T"]
