@@ -22,6 +22,7 @@ from typing import Any
 import jupyter_server
 
 from mqlab.labs.my_labs import copy_labs
+from mqlab.labs.slides_page import needs_spark
 from website.notebook_for_lite import for_lite
 
 PACKAGES = ("mqlab", "ipywidgets", "anywidget")
@@ -32,7 +33,6 @@ EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "anywidget")
 """The installed extensions of JupyterLab that the page has, too: what shows live views."""
 OWN_EXTENSIONS = Path("widgets") / "jupyter" / "share" / "labextensions"
 """Where mqlab's own lie, in the clone."""
-FIRST_SPARK_LAB = "20"
 _DOC_LINK = re.compile(r"\[([^\]]+)\]\(docs/[^)]*\)")
 OF_PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 """What a browser takes of Pyodide; the rest is for Node and for types."""
@@ -40,7 +40,7 @@ OF_PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdl
 
 def runs_without_spark(lab: str) -> bool:
     """Whether a lab, by its name, can be played there: those that need Spark can't."""
-    return lab < FIRST_SPARK_LAB
+    return not needs_spark(Path(lab))
 
 
 def build_lite(root: Path, parts: Path, target: Path) -> None:
