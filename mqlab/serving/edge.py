@@ -38,7 +38,7 @@ SAID_EVERY_US = 10_000_000
 """How often clients say in a jump that they are alive; the broker's own scan comes every 10 s, its limit is 120 s."""
 
 PATIENCE_S, LOOK_US = 1.0, 2_000
-"""In a jump a client has so long to acknowledge what it got; it is looked so often whether it has."""
+"""In a jump a client has so long to acknowledge what it got, once; it is looked so often whether it has."""
 
 TOLD_EVERY_S = 0.25
 """So often views are told at most that there is something new."""
@@ -325,6 +325,7 @@ class Edge:
         world = self.lab.world
         began_us, end_us = world.now_us, world.now_us + us
         said_us = began_us
+        slow: set[Line | Peer] = set()
         self._jumping = True
         try:
             while world.now_us < end_us and not self.closing:
@@ -337,7 +338,7 @@ class Edge:
                     self.paused = True
                     return False
                 await asyncio.sleep(0)
-                if not await self._settled():
+                if not await self._settled(slow):
                     self.paused = True
                     return False
             return not self.closing
@@ -346,13 +347,16 @@ class Edge:
             self._from_now_on()
             self._wake()
 
-    async def _settled(self) -> bool:
-        """Let time go by as outside until clients of 5.x have settled what they got, but not long for a slow one.
+    async def _settled(self, slow: set[Line | Peer]) -> bool:
+        """Let time go by as outside until clients of 5.x have settled what they got.
 
-        False if a breakpoint ended it before.
+        Who takes too long is `slow`, and is not waited for again, so that a jump ends. False if a breakpoint ended it.
         """
         world, until_s = self.lab.world, self._loop.time() + PATIENCE_S
-        while any(line.unsettled for line in self._lines.values()) and self._loop.time() < until_s:
+        while late := {line for line in self._lines.values() if line.unsettled} - slow:
+            if self._loop.time() >= until_s:
+                slow |= late
+                break
             await asyncio.sleep(LOOK_US / 1_000_000)
             self._take_in()
             if not world.run_to(world.now_us + LOOK_US):

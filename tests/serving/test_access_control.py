@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
@@ -21,8 +20,7 @@ from mqlab.protocol.v2 import definition as d
 from mqlab.protocol.v2 import service as v2
 from mqlab.protocol.v2.protobuf import decode, encode
 from mqlab.replay import read_report, replay
-from tests.serving.conftest import Connects, Program
-from tests.serving.test_serve_command import Server, start
+from tests.serving.conftest import Connects, Program, Server, start
 
 ADMIN, ORDERS = SessionCredentials("admin", "12345678"), SessionCredentials("orders", "secret")
 ENTRY = {"resource": "Topic:T", "actions": ["Pub", "Sub", "Get"], "decision": "Allow"}
@@ -33,15 +31,6 @@ SAID = {
     ],
     "acls": [{"subject": "User:orders", "policies": [{"entries": [ENTRY]}]}],
 }
-
-
-@pytest.fixture
-def servers() -> Iterator[list[Server]]:
-    made: list[Server] = []
-    yield made
-    for server in made:
-        if server.process.poll() is None:
-            server.end()
 
 
 @pytest.fixture

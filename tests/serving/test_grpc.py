@@ -6,7 +6,9 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import grpc
@@ -19,7 +21,8 @@ from mqlab.protocol.v2 import service as v2
 from mqlab.protocol.v2.protobuf import Duration, decode, encode
 from mqlab.replay import read_report, replay
 from mqlab.scenarios import get
-from mqlab.serving import Serving
+from mqlab.serving import Serving, edge
+from mqlab.trace.record import KIND
 from tests.serving.conftest import Connects
 
 PARAMETERS = {"proxies": 1, "topics": "T"}
@@ -113,12 +116,6 @@ def lab() -> Lab:
 
 
 @pytest.fixture
-def serving(lab: Lab) -> Iterator[Serving]:
-    with lab.serve() as serving:
-        yield serving
-
-
-@pytest.fixture
 def client(serving: Serving) -> Iterator[Client]:
     client = Client(serving.endpoints)
     yield client
@@ -204,26 +201,73 @@ def test_a_proxy_that_crashes_cuts_its_calls_off_and_takes_new_ones_later(
     assert client.route().status.code == d.Code.OK
 
 
+@contextmanager
+def polls(client: Client, lab: Lab, number: int) -> Iterator[Queue[d.Message]]:
+    """So many polls of 19 s that wait in the proxy; what they get, when all have ended."""
+    came, got = threading.Semaphore(0), Queue[d.Message]()
+
+    def note(row: tuple[Any, ...]) -> None:
+        if row[KIND] == "RequestReceived" and "ReceiveMessage" in row:
+            came.release()
+
+    lab.world.hooks.attach(note)
+
+    def receive() -> None:
+        for message in client.receive(wait_s=19):
+            got.put(message)
+
+    threads = [threading.Thread(target=receive) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+        assert came.acquire(timeout=20)
+    yield got
+    for thread in threads:
+        thread.join()
+
+
 def test_what_comes_in_the_middle_of_a_jump_can_be_acknowledged(
     client: Client, lab: Lab, serving: Serving, connect: Connects
 ) -> None:
     client.telemetry([client.settings()]).next()
     assert connect(serving.addresses["broker-a"]).send(b"in ten seconds", properties="DELAY\x013\x02").code == 0
-    waits, acknowledged = threading.Event(), []
-    lab.world.hooks.attach(lambda row: waits.set() if "ReceiveMessage" in row else None)
+    acknowledged: list[int] = []
+    with polls(client, lab, 1) as got:
 
-    def consume() -> None:
-        (message,) = client.receive(wait_s=19)
-        for _ in range(20):
-            client.route()
-        acknowledged.append(client.acknowledge(message).status.code)
+        def settle() -> None:
+            message = got.get(timeout=20)
+            for _ in range(20):
+                client.route()
+            acknowledged.append(client.acknowledge(message).status.code)
 
-    consumer = threading.Thread(target=consume)
-    consumer.start()
-    assert waits.wait(20)
-    serving.fast_forward("2h")
-    consumer.join()
+        consumer = threading.Thread(target=settle)
+        consumer.start()
+        serving.fast_forward("2h")
+        consumer.join()
     assert acknowledged == [d.Code.OK]
+
+
+def test_who_never_acknowledges_holds_a_jump_up_once(
+    client: Client, lab: Lab, serving: Serving, connect: Connects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edge, "PATIENCE_S", 0.2)
+    client.telemetry([client.settings()]).next()
+    program = connect(serving.addresses["broker-a"])
+    for level in (1, 2, 3):
+        assert program.send(b"after 1, 5 and 10 s", properties=f"DELAY\x01{level}\x02").code == 0
+    looks: list[int] = []
+    run_to = lab.world.run_to
+
+    def watched(us: int) -> bool:
+        if us - lab.world.now_us == edge.LOOK_US:
+            looks.append(us)
+        return run_to(us)
+
+    with polls(client, lab, 3) as got, monkeypatch.context() as patch:
+        patch.setattr(lab.world, "run_to", watched)
+        serving.fast_forward("2h")
+    assert got.qsize() == 3
+    # Each look takes two milliseconds at least, so this is one patience and not three.
+    assert 10 < len(looks) <= edge.PATIENCE_S * 1_000_000 / edge.LOOK_US
 
 
 def test_a_session_is_played_again_to_the_same_hash(tmp_path: Path) -> None:

@@ -83,12 +83,6 @@ def lab() -> Lab:
 
 
 @pytest.fixture
-def serving(lab: Lab) -> Iterator[Serving]:
-    with lab.serve() as serving:
-        yield serving
-
-
-@pytest.fixture
 def certified(lab: Lab, pair: Pair) -> Iterator[Serving]:
     """Served with a certificate that can be verified."""
     with lab.serve(tls_certificate=pair.certificate, tls_key=str(pair.key)) as serving:
