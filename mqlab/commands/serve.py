@@ -46,8 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.watch:
         return _watch(arguments, options)
-    _, serving = opened(arguments)
-    with serving:
+    with _open(options)[1] as serving:
         before = signal.signal(signal.SIGTERM, _interrupt)
         try:
             serving.wait()
@@ -63,8 +62,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def opened(arguments: Sequence[str]) -> tuple[Lab, Serving]:
     """What these options of the command line ask for: a world, and its serving, which is open and has been told."""
+    return _open(_parser().parse_args(arguments))
+
+
+def _open(options: argparse.Namespace) -> tuple[Lab, Serving]:
     began_s = time.perf_counter()
-    options = _parser().parse_args(arguments)
     if options.proxies is None:
         options.proxies = _proxies_there_can_be(options.scenario)
     _make_room(options.most_connections)
@@ -100,11 +102,14 @@ def _watch(arguments: list[str], options: argparse.Namespace) -> int:
         )
     with TemporaryDirectory(prefix="mqlab-serve-") as directory:
         ready_file = Path(options.ready_file or Path(directory) / "ready").absolute()
+        ready_file.unlink(missing_ok=True)
 
         def told(url: str) -> None:
             if ready_file.is_file():
-                print(ready_file.read_text(encoding="utf-8"), end="", flush=True)
-            print(f"the stage is at {url}", flush=True)
+                print(ready_file.read_text(encoding="utf-8"), end="")
+                print(f"the stage is at {url}", flush=True)
+            else:
+                print(f"the world is not served; the notebook says why: {url}", file=sys.stderr, flush=True)
 
         show(
             WATCH_CELL.format(arguments=[*arguments, "--ready-file", str(ready_file)]),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect
@@ -45,16 +48,35 @@ def test_what_a_program_outside_sends_is_seen(notebooks: NotebookPage) -> None:
     notebook.close()
 
 
-def test_the_command_opens_the_stage_beside_it(browser: Browser, tmp_path: Path) -> None:
-    home = JupyterLab(tmp_path)
-    options = ["--no-browser", f"--jupyter=--port={home.port}", "--jupyter=--IdentityProvider.token="]
-    command = [sys.executable, "-m", "mqlab", "serve", "--port", "0", "--watch", *options]
+@contextmanager
+def watching(directory: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """`mqlab serve --watch` with these options; both its outputs in one, where lines of Jupyter's log stand, too."""
+    home = JupyterLab(directory)
+    command = [sys.executable, "-m", "mqlab", "serve", "--watch", "--no-browser", f"--jupyter=--port={home.port}"]
     with subprocess.Popen(
-        command, env=home.environment(), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stdout is not None
-        told = json.loads(process.stdout.readline())
-        address = process.stdout.readline().split()[-1]
+        [*command, "--jupyter=--IdentityProvider.token=", "--jupyter=--log-level=ERROR", *options],
+        env=home.environment(), cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(30)
+            finally:
+                process.kill()
+
+
+def line_with(process: subprocess.Popen[str], words: str) -> str:
+    """The next line that has these words."""
+    assert process.stdout is not None
+    return next(line for line in process.stdout if words in line)
+
+
+def test_the_command_opens_the_stage_beside_it(browser: Browser, tmp_path: Path) -> None:
+    with watching(tmp_path, "--port", "0") as process:
+        told = json.loads(line_with(process, "name_server"))
+        address = line_with(process, "the stage is at").split()[-1]
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(address)
         broker, empty = page.locator('.mq-card[data-node="broker-a"]').first, "no queue has a message yet"
@@ -64,8 +86,13 @@ def test_the_command_opens_the_stage_beside_it(browser: Browser, tmp_path: Path)
         expect(broker).not_to_contain_text(empty, timeout=2 * PATIENCE_MS)
         program.close()
         page.close()
-        process.terminate()
-        try:
-            process.wait(30)
-        finally:
-            process.kill()
+
+
+def test_a_stage_without_a_served_world_says_so(tmp_path: Path) -> None:
+    old = tmp_path / "ready"
+    old.write_text("what an earlier one has left")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with watching(tmp_path, "--port", port, "--ready-file", str(old)) as process:
+            assert "the notebook says why: http" in line_with(process, "is not served")
+    assert not old.exists()
