@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.sim import ConnectionRefused, ConnectTimeout, Endpoint, Future, WaitTimeout
+from mqlab.sim import ConnectionRefused, ConnectTimeout, Future, WaitTimeout
 
 if TYPE_CHECKING:
-    from mqlab.sim import Node
+    from mqlab.sim import Node, Transport
 
 FETCH_TIMEOUT_MS = 3_000
 DEFAULT_PORT = 8080
@@ -38,7 +38,7 @@ class TopAddressing:
             if endpoint.open:
                 endpoint.close()
 
-    async def _ask(self, endpoint: Endpoint) -> str | None:
+    async def _ask(self, endpoint: Transport) -> str | None:
         answer: Future[bytes] = Future(f"the answer of the address server {self.address}")
 
         def ended() -> None:

@@ -75,6 +75,7 @@ def _open(options: argparse.Namespace) -> tuple[Lab, Serving]:
         host=options.host,
         ports=_ports(lab, options),
         advertise=_advertised(options.advertise),
+        reach=options.reach,
         most_connections=options.most_connections,
         tls=options.tls,
         tls_certificate=options.tls_certificate,
@@ -185,6 +186,10 @@ def _parser() -> argparse.ArgumentParser:
         "--advertise", action="append", default=[], metavar="HOST",
         help="the host that clients are told to find brokers at (default: the one that they have used); or for one "
         "process its whole address, such as broker-a=example.org:30911",
+    )  # fmt: skip
+    parser.add_argument(
+        "--reach", action="append", default=[], metavar="HOST[:PORT]",
+        help="let processes of the world connect to that address outside, as a slave to a real master (default: none)",
     )  # fmt: skip
     parser.add_argument("--most-connections", type=whole(1), default=2_000, help="who comes then is turned away")
     parser.add_argument(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -413,6 +413,7 @@ class Lab(Looking, Acting):
         host: str = "127.0.0.1",
         ports: Mapping[str, int] | None = None,
         advertise: str | Mapping[str, str] = "auto",
+        reach: Sequence[str] = (),
         most_connections: int = 2_000,
         tls: str = "permissive",
         tls_certificate: str | PurePath | None = None,
@@ -428,6 +429,7 @@ class Lab(Looking, Acting):
             host=host,
             ports=ports,
             advertise=advertise,
+            reach=reach,
             most_connections=most_connections,
             tls=tls,
             tls_certificate=tls_certificate,

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MESSAGE_TYPES = ("NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED")
 """org.apache.rocketmq.common.attribute.TopicMessageType, as far as mqlab has them."""
 
+ROLE = "brokerRole"
+"""The setting that is no text, number or yes-or-no: a lab reads the name of a role."""
+
 
 @scenario("served", seconds=120)
 async def served(
@@ -77,7 +80,7 @@ def broker_settings(text: str, acl: str = "") -> dict[str, Any]:
     Users and rules (`acl`) bring the settings of access control that they need, where nothing else is said.
     """
     given = named_values([part.strip() for part in text.split(";") if part.strip()])
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"broker_role": given.pop(ROLE)} if ROLE in given else {}
     kinds: list[Any] = [BrokerConfig(), MessageStoreConfig()]
     if any(snake_case(name).startswith(AUTH_SETTINGS) for name in given):
         from mqlab.auth import AuthConfig

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import MqlabError
 from mqlab.serving.gate import LAST_SECONDS, Arrival, Gate
-from mqlab.serving.line import MOST_UNREAD_BYTES, Line
+from mqlab.serving.line import MOST_UNREAD_BYTES, Line, LineOut
 from mqlab.serving.tls import Tls
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Edge:
         self._loop, self._thread = asyncio.get_running_loop(), get_ident()
         gates: list[Gate] = []
         outside, door = self.lab.world.outside, self.lab.world.door
-        outside.output = self._output
+        outside.output, outside.dial = self._output, self._dial
         self._from_now_on()
         calls = None
         try:
@@ -313,6 +313,19 @@ class Edge:
         else:
             del self._lines[number]
             line.end(broken)
+
+    def _dial(self, number: int, address: str) -> None:
+        """Connect to it, but not in the slice of the world that asks for it: there no socket may be opened."""
+        self._loop.call_soon_threadsafe(self._go_out, number, address)
+
+    def _go_out(self, number: int, address: str) -> None:
+        line = LineOut(self, number, address)
+        self._lines[number] = line
+        if self.enter(line):
+            line.come_in()
+        else:
+            line.lost(None)
+            line.socket.close()
 
     # -- time that jumps --------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import socket
 from typing import TYPE_CHECKING, Any, cast
 
 from mqlab.protocol.errors import CommandError
-from mqlab.serving.gate import LAST_SECONDS, Arrival, host_of
+from mqlab.serving.gate import LAST_SECONDS, Arrival, host_of, written
 from mqlab.serving.goodbye import Goodbye
 from mqlab.serving.signs_of_life import SignsOfLife
 from mqlab.serving.tls import HANDSHAKE_SECONDS
@@ -159,3 +159,35 @@ class Line(Arrival, asyncio.Protocol):
 
     def _do(self, verb: str, **arguments: Any) -> None:
         self.edge.bring(verb, {"number": self.number, **arguments})
+
+
+class LineOut(Line):
+    """A connection that the world makes to an address outside. Nobody there is spoken for in a jump or at the end."""
+
+    def __init__(self, edge: Edge, number: int, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._target = (host.strip("[]"), int(port))
+        family = socket.AF_INET6 if ":" in self._target[0] else socket.AF_INET
+        super().__init__(edge, address, socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP), self._target)
+        self.socket.setblocking(False)
+        self.number = number
+
+    def come_in(self) -> None:
+        """Connect; the world hears of it when somebody is there, or nobody."""
+        Arrival.come_in(self)
+
+    async def _arrive(self) -> bool:
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(self.socket, self._target)
+        await loop.create_connection(lambda: self, sock=self.socket)
+        return True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The world hears of it before anything comes."""
+        self._do("reached", local=written(transport.get_extra_info("sockname")))
+        super().connection_made(transport)
+        self.hold(self.edge.held)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes for the world."""
+        self.edge.bring_data(self, data)

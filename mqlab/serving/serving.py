@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import threading
 import time
@@ -47,9 +48,10 @@ class Serving:
 
     `ports` says at which port a process is served, by its name; 0, which all others get, is any free port. A route
     names the host that the client itself has used, with the port of the broker; `advertise` gives another host, or for
-    each process (by name) a "HOST:PORT" of its own. `tls` says whether clients may speak TLS ("permissive"), must
-    ("enforcing") or must not ("disabled"), with a certificate and its key in two files (PEM), or with one that is made
-    at the first need. The wall clocks of the world are set to this machine's time.
+    each process (by name) a "HOST:PORT" of its own. Processes of the world may connect to the addresses in `reach`
+    ("HOST:PORT", or "HOST" for all its ports), such as a slave to a real master. `tls` says whether clients may speak
+    TLS ("permissive"), must ("enforcing") or must not ("disabled"), with a certificate and its key in two files (PEM),
+    or with one that is made at the first need. The wall clocks of the world are set to this machine's time.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Serving:
         host: str,
         ports: Mapping[str, int] | None,
         advertise: str | Mapping[str, str],
+        reach: Sequence[str],
         most_connections: int,
         tls: str,
         tls_certificate: str | PurePath | None,
@@ -66,6 +69,7 @@ class Serving:
     ) -> None:
         check_count("most_connections", most_connections, "write lab.serve(most_connections=100)")
         certified = Tls(tls, tls_certificate, tls_key)
+        wanted = [_reachable(address) for address in reach]
         served = _addresses(lab)
         if not served:
             raise LearnerError("there is nothing to serve in this world", "start a name server and a broker first")
@@ -89,6 +93,8 @@ class Serving:
             while lab.world.now_us < settled_us:
                 lab.world.run_to(settled_us)
             lab.act("advertise", addresses=outer)
+            if wanted:
+                lab.act("reach", addresses=wanted)
             lab.act("locate", addresses=_located(lab, outer, THIS_MACHINE if host in ANY_HOST else host))
         self._edge = Edge(
             lab,
@@ -259,6 +265,16 @@ def _addresses(lab: Served) -> dict[str, str]:
     for process in lab.brokers:
         served |= {process.name: process.address, f"{process.name}{HA}": process.ha_address}
     return served
+
+
+_REACHABLE = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]\s]+)(:\d{1,5})?")
+
+
+def _reachable(address: str) -> str:
+    """The address, if it can be one to connect to; else LearnerError."""
+    if not _REACHABLE.fullmatch(address):
+        raise LearnerError(f"{address!r} is no address", "give HOST:PORT, or HOST for all its ports; IPv6: [::1]:PORT")
+    return address
 
 
 def _checked(ports: Mapping[str, int], names: Sequence[str]) -> dict[str, int]:

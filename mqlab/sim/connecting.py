@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mqlab.sim.future import Future
     from mqlab.sim.network import Endpoint, Network
     from mqlab.sim.node import Node
+    from mqlab.sim.transport import Transport
 
 FIRST_RETRY_US = 1_000_000
 """When Linux sends the first frame of a connection again; it waits twice as long each time after."""
@@ -44,7 +45,7 @@ class ConnectionAttempt(Target):
         "_sent_us",
     )
 
-    def __init__(self, network: Network, caller: Node, callee: Node, address: str, answer: Future[Endpoint]) -> None:
+    def __init__(self, network: Network, caller: Node, callee: Node, address: str, answer: Future[Transport]) -> None:
         self.name = "network"
         self.token = 0
         self.life = network.world.life

@@ -147,14 +147,16 @@ class Network:
         """Close a port: new connections are refused, those made stay."""
         self._listeners.pop(f"{node.spec.ip}:{port}", None)
 
-    async def connect(self, node: Node, address: str, ms: int) -> Endpoint:
+    async def connect(self, node: Node, address: str, ms: int) -> Transport:
         """Open a connection from a node: one round trip, refused or timed out as on a real network."""
         await self._load_network_classes(node)
         address = self.also_at.get(address, address)
         target = self.node_at(address)
-        answer: Future[Endpoint] = Future(f"connection to {address}")
+        answer: Future[Transport] = Future(f"connection to {address}")
         if target is not None:
             ConnectionAttempt(self, node, target, address, answer).send()
+        elif self.world.outside.reaches(address):
+            self.world.outside.connect(node.life, address, answer)
         try:
             return await node.wait(answer, ms)
         except WaitTimeout:
@@ -169,7 +171,7 @@ class Network:
         if now < life.network_ready_us:
             await sleep_us(life.network_ready_us - now)
 
-    def _give_up(self, answer: Future[Endpoint]) -> None:
+    def _give_up(self, answer: Future[Transport]) -> None:
         """Nobody waits any more: a connection that is made all the same will be closed again."""
         if not answer.done:
             answer.set_exception(ConnectTimeout(f"{answer.label} came too late"))

@@ -17,7 +17,8 @@ from mqlab.sim.timer import Timer, time_out, whole_us
 from mqlab.sim.traps import sleep_us, wait_at_most
 
 if TYPE_CHECKING:
-    from mqlab.sim.network import AcceptHandler, Endpoint
+    from mqlab.sim.network import AcceptHandler
+    from mqlab.sim.transport import Transport
     from mqlab.sim.world import World
     from mqlab.trace.bus import Bus
 
@@ -212,7 +213,7 @@ class Node:
         """Close this port to new connections."""
         self.world.network.stop_listening(self, port)
 
-    async def connect(self, address: str, ms: int) -> Endpoint:
+    async def connect(self, address: str, ms: int) -> Transport:
         """Open a connection to "ip:port"; ConnectionRefused or ConnectTimeout (see network) when that fails."""
         return await self.world.network.connect(self, address, ms)
 

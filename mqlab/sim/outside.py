@@ -1,4 +1,5 @@
 """What comes from outside: connections that begin and end in no node of the world, such as a program's over a socket.
+And what goes there: those that a process of the world opens to an address which it may reach outside.
 
 Each thing that happens to such a connection is an action, like a fault: it has a slice and a time, stands in the
 report, and a replay does it again, with nobody outside. `OUTSIDE` is the vocabulary.
@@ -13,19 +14,33 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
+from mqlab.sim.connecting import ConnectionRefused
 from mqlab.sim.transport import Transport
-from mqlab.trace.events.network import ConnectionBroken, ConnectionClosed, ConnectionOpened
+from mqlab.trace.events.network import (
+    ConnectionBroken,
+    ConnectionClosed,
+    ConnectionOpened,
+    ConnectionRefusedByHost,
+)
 
 if TYPE_CHECKING:
+    from mqlab.sim.future import Future
     from mqlab.sim.life import Life
     from mqlab.sim.world import World
 
 Output = Callable[[int, "bytes | None", bool], None]
 """Takes what the world sends to a connection: (its number, bytes or None for its end, whether it broke)."""
 
+Dial = Callable[[int, str], None]
+"""Connects to an address outside: (the number of the connection, "HOST:PORT")."""
+
 
 def _nobody(number: int, data: bytes | None, broken: bool) -> None:
     """Nobody is outside: a replay."""
+
+
+def _nowhere(number: int, address: str) -> None:
+    """Nobody is outside: what is dialled is answered by the recording, or by nobody."""
 
 
 class OutsideEnd(Transport):
@@ -95,11 +110,49 @@ class OutsideEnd(Transport):
         return f"<OutsideEnd {self.number} {self.local} -> {self.remote}: {'open' if self.open else 'closed'}>"
 
 
+class Attempt:
+    """A process has dialled an address outside, and waits for who is there."""
+
+    def __init__(self, outside: Outside, life: Life, number: int, address: str, answer: Future[Transport]) -> None:
+        self.life = life
+        self._outside = outside
+        self._number = number
+        self._address = address
+        self._answer = answer
+
+    def reached(self, local: str) -> None:
+        """There is a connection; on this side its address is `local`."""
+        end = OutsideEnd(self._outside, self.life, self._number, local, self._address, "")
+        self._outside.ends[self._number] = end
+
+        def establish() -> None:
+            hooks = self._outside.world.hooks
+            if hooks.on:
+                hooks.emit(ConnectionOpened(end.local, end.remote, end.connection_id))
+            if not self._answer.try_set_result(end):
+                end.close()
+
+        end.happens(establish)
+
+    def refused(self) -> None:
+        """Nobody is there."""
+        self._outside.world.network.call_later(self.life, 0, self._refuse)
+
+    def _refuse(self) -> None:
+        if not self._answer.done:
+            refused = ConnectionRefused(f"nobody listens at {self._address}")
+            hooks = self._outside.world.hooks
+            if hooks.on:
+                hooks.emit(ConnectionRefusedByHost(str(refused)))
+            self._answer.set_exception(refused)
+
+
 class Outside:
     """All that is connected from outside of a world.
 
     `advertised` says for an address of the world which one outside leads there: "HOST:PORT", or ":PORT" at the host
-    that a client itself has used. `output` is whoever carries bytes out; in a replay nobody.
+    that a client itself has used. `output` is whoever carries bytes out, and `dial` whoever connects to an address
+    outside; in a replay nobody.
     """
 
     def __init__(self, world: World) -> None:
@@ -109,6 +162,12 @@ class Outside:
         self.located: Mapping[str, str] = MappingProxyType({})
         """Where programs find an address of the world, as "IP:PORT": what brokers write into messages."""
         self.output: Output = _nobody
+        self.dial: Dial = _nowhere
+        self.reachable: frozenset[str] = frozenset()
+        """What processes of the world may connect to outside: "HOST:PORT", or "HOST" for all its ports."""
+        self.attempts: dict[int, Attempt] = {}
+        """Who has dialled and was not answered yet, by the number that the connection will have."""
+        self._dialled = 0
         self.served = False
         """Whether real sockets lead here at this moment."""
         self.last_number = 0
@@ -116,7 +175,26 @@ class Outside:
 
     def forget_output(self) -> None:
         """From now on nobody is outside."""
-        self.output = _nobody
+        self.output, self.dial = _nobody, _nowhere
+
+    def reaches(self, address: str) -> bool:
+        """May processes of the world connect to this address outside?"""
+        return address in self.reachable or address.rpartition(":")[0] in self.reachable
+
+    def connect(self, life: Life, address: str, answer: Future[Transport]) -> None:
+        """Dial an address outside: `answer` gets the connection, or ConnectionRefused. Those that go out have numbers
+        below 0.
+        """
+        self._dialled -= 1
+        number = self._dialled
+        self.attempts[number] = Attempt(self, life, number, address, answer)
+        answer.add_done_callback(lambda _: self._answered(number))
+        self.dial(number, address)
+
+    def _answered(self, number: int) -> None:
+        """Nobody waits for a connection any more: it is there, or whoever is outside need not go on trying."""
+        if self.attempts.pop(number, None) is not None:
+            self.output(number, None, True)
 
     def process_died(self, life: Life, *, silent: bool) -> None:
         """End the connections of a process; from a machine that went dark (`silent`) the other sides hear nothing."""
@@ -125,6 +203,8 @@ class Outside:
                 end.open = False
             else:
                 end.reset()
+        for number in [number for number, attempt in self.attempts.items() if attempt.life is life]:
+            self._answered(number)
 
     def reset_dead_peers(self, life: Life) -> None:
         """The machine of `life` is back after a power loss: it resets what it does not know."""
@@ -152,6 +232,22 @@ def set_epoch(world: World, epoch_ms: int) -> None:
     for node in world.nodes.values():
         for listener in node.life.clock_listeners:
             listener()
+
+
+def reach(world: World, addresses: list[str]) -> None:
+    """From now on processes of the world may connect to these addresses outside ("HOST:PORT" or "HOST"), and to no
+    others.
+    """
+    world.outside.reachable = frozenset(addresses)
+
+
+def reached(world: World, number: int, local: str) -> None:
+    """The connection that the world has dialled under `number` is there; its own address outside is `local`."""
+    attempt = world.outside.attempts.pop(number, None)
+    if attempt is None:
+        world.outside.output(number, None, True)
+    else:
+        attempt.reached(local)
 
 
 def come_in(world: World, number: int, address: str, remote: str, came_to: str) -> None:
@@ -184,7 +280,10 @@ def bring(world: World, number: int, data: bytes) -> None:
 
 
 def hang_up(world: World, number: int, broken: bool) -> None:
-    """Connection `number` was closed from outside, or broke."""
+    """Connection `number` was closed from outside, or broke; if it was dialled and is not there yet, it was refused."""
+    attempt = world.outside.attempts.pop(number, None)
+    if attempt is not None:
+        attempt.refused()
     end = world.outside.ends.get(number)
     if end is not None:
         end.happens(lambda: end.ended(broken))
@@ -192,7 +291,7 @@ def hang_up(world: World, number: int, broken: bool) -> None:
 
 OUTSIDE: dict[str, Callable[..., None]] = {
     "advertise": advertise, "locate": locate, "set_epoch": set_epoch,
-    "come_in": come_in, "bring": bring, "hang_up": hang_up,
+    "reach": reach, "reached": reached, "come_in": come_in, "bring": bring, "hang_up": hang_up,
 }  # fmt: skip
 """The vocabulary: verb -> what it does to a world."""
 
@@ -200,6 +299,8 @@ _TYPES: dict[str, dict[str, type]] = {
     "advertise": {"addresses": dict},
     "locate": {"addresses": dict},
     "set_epoch": {"epoch_ms": int},
+    "reach": {"addresses": list},
+    "reached": {"number": int, "local": str},
     "come_in": {"number": int, "address": str, "remote": str, "came_to": str},
     "bring": {"number": int, "data": str},
     "hang_up": {"number": int, "broken": bool},
@@ -224,7 +325,9 @@ def from_report(verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             read["data"] = b64decode(read["data"], validate=True)
         except ValueError:
             fits = False
-    if fits and "addresses" in read:
+    if fits and verb == "reach":
+        fits = all(isinstance(text, str) for text in read["addresses"])
+    elif fits and "addresses" in read:
         fits = all(isinstance(text, str) for pair in read["addresses"].items() for text in pair)
     if not fits:
         words = ", ".join(f"{name} ({kind.__name__})" for name, kind in wanted.items())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mqlab.errors import LearnerError
-from mqlab.sim import FAULTS, Transport, World
+from mqlab.sim import FAULTS, ConnectionRefused, ConnectTimeout, Transport, World
 from mqlab.sim.outside import OUTSIDE, OutsideEnd, from_report, to_report
 
 PORT = 9
@@ -102,6 +102,61 @@ def test_a_dark_machine_is_silent_until_it_is_back() -> None:
     assert server.out == [(1, None, True)]
 
 
+class Caller(Server):
+    """A process that connects to addresses outside, and notes what becomes of it."""
+
+    def __init__(self, *addresses: str) -> None:
+        super().__init__()
+        self.dialled: list[tuple[int, str]] = []
+        self.problems: list[str] = []
+        self.world.outside.dial = lambda *what: self.dialled.append(what)
+        self.do("reach", addresses=list(addresses))
+
+    def call(self, address: str) -> None:
+        self.node.spawn(self._call(address), f"calls {address}")
+        self.world.run_for(0)
+
+    async def _call(self, address: str) -> None:
+        try:
+            self.accept(await self.node.connect(address, 3_000))
+        except (ConnectionRefused, ConnectTimeout) as error:
+            self.problems.append(str(error))
+
+
+def test_a_process_connects_to_what_it_may_reach_outside() -> None:
+    caller = Caller("1.2.3.4:5", "out")
+    for address in ("1.2.3.4:5", "out:7", "1.2.3.4:6"):
+        caller.call(address)
+    assert caller.dialled == [(-1, "1.2.3.4:5"), (-2, "out:7")]
+    caller.do("reached", number=-1, local="9.9.9.9:40000")
+    caller.bring(b"at once", -1)
+    caller.do("hang_up", number=-2, broken=True)
+    caller.world.run_for(0)
+    (end,) = caller.ends
+    assert (end.local, end.remote, caller.came) == ("9.9.9.9:40000", "1.2.3.4:5", [b"at once"])
+    assert caller.problems == ["nobody listens at out:7"]
+    end.send(b"hello", 5)
+    caller.do("hang_up", number=-1, broken=False)
+    caller.world.run_for(3_000_000)
+    assert (caller.out, caller.closed) == ([(-1, b"hello", False)], 1)
+    assert caller.problems[1:] == ["1.2.3.4:6 did not answer within 3000 ms"]
+
+
+def test_who_waits_no_more_for_a_connection_outside_gives_it_up() -> None:
+    caller = Caller("1.2.3.4:5")
+    caller.call("1.2.3.4:5")
+    caller.world.run_for(3_000_000)
+    assert (caller.problems, caller.out) == (["1.2.3.4:5 did not answer within 3000 ms"], [(-1, None, True)])
+    caller.do("reached", number=-1, local="9.9.9.9:40000")
+    assert caller.out[1:] == [(-1, None, True)]
+    caller.call("1.2.3.4:5")
+    FAULTS["crash"](caller.world, "alpha")
+    assert caller.out[2:] == [(-2, None, True)]
+    caller.do("hang_up", number=-2, broken=True)
+    caller.world.run_for(5_000_000)
+    assert (caller.world.outside.attempts, caller.ends, len(caller.problems)) == ({}, [], 1)
+
+
 @pytest.mark.parametrize(
     ("advertised", "told"), [("out:1", "out:1"), (":1", "here:1"), (None, "10.0.0.1:9")]
 )
@@ -143,6 +198,8 @@ def test_bytes_stand_in_a_report_as_text() -> None:
         ("come_in", {"number": 1, "address": 5, "remote": "", "came_to": ""}),
         ("hang_up", {"number": 1, "broken": 1}),
         ("advertise", {"addresses": {"a": 1}}),
+        ("reach", {"addresses": [1]}),
+        ("reached", {"number": -1}),
         ("set_epoch", {"epoch_ms": "now"}),
         ("hang_up", {"number": 1, "broken": True, "more": 1}),
     ],
