@@ -46,7 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.watch:
         return _watch(arguments, options)
-    with _open(options)[1] as serving:
+    lab, serving = _open(options)
+    with serving:
         before = signal.signal(signal.SIGTERM, _interrupt)
         try:
             serving.wait()
@@ -57,6 +58,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             if options.record:
                 serving.report(options.record)
                 print(f"the session is in {options.record}: mqlab replay {options.record}", flush=True)
+    if options.store:
+        for process in lab.brokers:
+            if process.controller is not None:
+                # What a broker writes now and then only, such as consumers' offsets, shall be in its files.
+                lab.run(process.controller.shutdown())
     return 0
 
 

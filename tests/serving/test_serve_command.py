@@ -14,6 +14,8 @@ import pytest
 from mqlab.commands import serve
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
+from mqlab.protocol.codes import RequestCode
+from mqlab.protocol.headers import UpdateConsumerOffsetRequestHeader
 from mqlab.replay import read_report, replay
 from tests.serving.conftest import ANY_PORT, Connects, Server, start
 from tests.serving.test_tls import Pair, shakes_hands
@@ -122,6 +124,21 @@ def test_a_certificate_is_taken_from_files(servers: list[Server], connect: Conne
     assert connect(server.told["name_server"]).ask_or_none() is None
     program = shakes_hands(connect(server.told["name_server"]), "localhost", pair.trusted)
     assert b"brokerName" in program.route("TBW102")
+
+
+def test_at_an_end_in_good_order_all_is_in_the_files(
+    servers: list[Server], connect: Connects, tmp_path: Path
+) -> None:
+    server = start(servers, "--store", str(tmp_path))
+    program = connect(server.told["processes"]["broker-a"])
+    program.send(b"1")
+    program.pull(0)
+    program.ask(RequestCode.UPDATE_CONSUMER_OFFSET, UpdateConsumerOffsetRequestHeader("C", "T", 0, 1))
+    assert (tmp_path / "store" / "abort").exists()
+    assert server.end() == 0
+    assert not (tmp_path / "store" / "abort").exists()
+    offsets = json.loads((tmp_path / "store" / "config" / "consumerOffset.json").read_bytes())
+    assert offsets["offsetTable"] == {"T@C": {"0": 1}}
 
 
 def test_there_is_room_for_as_many_connections_as_may_be(connect: Connects) -> None:
