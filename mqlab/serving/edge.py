@@ -11,7 +11,7 @@ import asyncio
 import socket
 from _thread import get_ident
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -54,8 +54,8 @@ LONGEST_PAUSE_S = 0.05
 
 
 class Edge:
-    """Lets connections in at `sockets` and calls at `proxies` (both: world address -> listening socket), and plays the
-    lab's world in real time.
+    """Lets connections in at `sockets` and calls at `proxies` (both: an address of the world, and a socket that listens
+    for it), and plays the lab's world in real time.
 
     `most_connections` are there at a time; who comes then is turned away. `tls` says who may speak it. `told` is called
     when something has happened in the world, four times a second at most.
@@ -64,8 +64,8 @@ class Edge:
     def __init__(
         self,
         lab: Served,
-        sockets: Mapping[str, socket.socket],
-        proxies: Mapping[str, socket.socket],
+        sockets: Sequence[tuple[str, socket.socket]],
+        proxies: Sequence[tuple[str, socket.socket]],
         most_connections: int,
         tls: Tls,
         told: Callable[[], object] | None,
@@ -119,9 +119,9 @@ class Edge:
                 from mqlab.serving.rpc_edge import RpcEdge
 
                 calls = RpcEdge(self)
-                for address, sock in self._proxies.items():
+                for address, sock in self._proxies:
                     gates.append(Gate(self, sock, partial(Relay, self, calls, address)))
-            for address, sock in self._sockets.items():
+            for address, sock in self._sockets:
                 gates.append(Gate(self, sock, partial(Line, self, address)))
             ready.set()
             with door.posts_told(lambda: self._loop.call_soon_threadsafe(self._wake)):
@@ -151,7 +151,7 @@ class Edge:
         for gate in gates:
             gate.close()
         gates.clear()
-        for sock in (*self._sockets.values(), *self._proxies.values()):
+        for _, sock in (*self._sockets, *self._proxies):
             sock.close()
 
     async def _answer_what_is_begun(self) -> None:

@@ -7,7 +7,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Container, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,6 +28,14 @@ BACKLOG = 1_024
 
 HA = "-ha"
 """Behind a broker's name: its port for slaves."""
+
+VIP, VIP_BELOW = "-vip", 2
+"""Behind a broker's name: its port for what shall not wait behind messages, so far below the broker's. The same is
+answered there; a real slave asks there for topics (NettyRemotingServer, vipChannelEnabled).
+"""
+
+ATTEMPTS = 20
+"""So often a free port is looked for that has a free one for VIPs below."""
 
 ANY_HOST = ("0.0.0.0", "::")  # noqa: S104  # compared with, not bound to
 """Hosts at which all addresses of this machine are listened to: it finds itself at the first of its own."""
@@ -78,7 +86,8 @@ class Serving:
         self.lab = lab
         self.host = host
         proxies = {process.name: process.address for process in lab.proxies}
-        sockets = _open(host, _checked(ports or {}, [*served, *proxies]))
+        brokers = {process.name: process.address for process in lab.brokers}
+        sockets = _open(host, _checked(ports or {}, [*served, *proxies]), brokers)
         self.ports: dict[str, int] = {name: sock.getsockname()[1] for name, sock in sockets.items()}
         """The port of each process, by its name."""
         try:
@@ -98,8 +107,11 @@ class Serving:
             lab.act("locate", addresses=_located(lab, outer, THIS_MACHINE if host in ANY_HOST else host))
         self._edge = Edge(
             lab,
-            {address: sockets[name] for name, address in served.items()},
-            {address: sockets[name] for name, address in proxies.items()},
+            [
+                *((address, sockets[name]) for name, address in served.items()),
+                *((address, sockets[f"{name}{VIP}"]) for name, address in brokers.items()),
+            ],
+            [(address, sockets[name]) for name, address in proxies.items()],
             most_connections,
             certified,
             _teller(lab),
@@ -287,29 +299,54 @@ def _checked(ports: Mapping[str, int], names: Sequence[str]) -> dict[str, int]:
     return {name: ports.get(name, 0) for name in names}
 
 
-def _open(host: str, ports: Mapping[str, int]) -> dict[str, socket.socket]:
-    """A listening socket for each process; LearnerError, with none left open, where one cannot be."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def _open(host: str, ports: Mapping[str, int], brokers: Container[str]) -> dict[str, socket.socket]:
+    """A listening socket for each process, and one more for VIPs for each broker; LearnerError, with none left open,
+    where one cannot be.
+    """
     opened: dict[str, socket.socket] = {}
     try:
         for name, port in ports.items():
-            # asyncio sets TCP_NODELAY, as RocketMQ does, where the protocol is named.
-            sock = opened[name] = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                sock.bind((host, port))
-            except OSError as error:
-                raise LearnerError(
-                    f"{name} cannot be served at {host}:{port}: {error.strerror}",
-                    "another program may have the port: choose another one, or 0 for any free one",
-                ) from None
-            sock.listen(BACKLOG)
-            sock.setblocking(False)
+            if name in brokers:
+                opened[name], opened[f"{name}{VIP}"] = _listening_pair(name, host, port)
+            else:
+                opened[name] = _listening(name, host, port)
     except LearnerError:
         for sock in opened.values():
             sock.close()
         raise
     return opened
+
+
+def _listening_pair(name: str, host: str, port: int) -> tuple[socket.socket, socket.socket]:
+    """A broker's port, and the one below for VIPs."""
+    left = 1 if port else ATTEMPTS
+    while True:
+        sock = _listening(name, host, port)
+        try:
+            return sock, _listening(f"{name}{VIP}", host, sock.getsockname()[1] - VIP_BELOW)
+        except LearnerError:
+            sock.close()
+            left -= 1
+            if not left:
+                raise
+
+
+def _listening(name: str, host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sets TCP_NODELAY, as RocketMQ does, where the protocol is named.
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host, port))
+        sock.listen(BACKLOG)
+        sock.setblocking(False)
+    except (OSError, OverflowError) as error:
+        sock.close()
+        raise LearnerError(
+            f"{name} cannot be served at {host}:{port}: {getattr(error, 'strerror', error)}",
+            "another program may have the port: choose another one, or 0 for any free one",
+        ) from None
+    return sock
 
 
 def _outer(served: Mapping[str, str], ports: Mapping[str, int], advertise: str | Mapping[str, str]) -> dict[str, str]:

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from mqlab.lab import Lab
-from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.topic_config import TopicConfigAndMappingSerializeWrapper
 from mqlab.serving import Serving
 from tests.real.rocketmq import RealBroker, RealRocketMQ
 from tests.serving.conftest import Program
@@ -91,12 +92,20 @@ class Load:
         return self.acknowledged
 
 
-def becomes(serving: Serving, is_so: Callable[[], bool]) -> bool:
+def topics_of(slave: RealBroker) -> Container[str]:
+    """The topics that it knows; after a minute those of its master, which it asks for at the port for VIPs."""
+    program = Program(slave.address)
+    answer = program.ask(RequestCode.GET_ALL_TOPIC_CONFIG)
+    program.close()
+    return TopicConfigAndMappingSerializeWrapper.decode(answer.body or b"").topic_config_table
+
+
+def becomes(serving: Serving, is_so: Callable[[], bool], within_s: float = 60) -> bool:
     """Is it so, or does it become so? The world is asked for some time."""
     program = Program(serving.addresses["broker-a"])
     began_s = time.monotonic()
     try:
-        while time.monotonic() - began_s < 60:
+        while time.monotonic() - began_s < within_s:
             program.heartbeat("waits", "C")
             with serving.lab.world.door:
                 if is_so():
@@ -136,6 +145,7 @@ def test_a_real_slave_has_the_masters_bytes_whoever_is_killed(lab: Lab, serving:
         assert load.enough.wait(120)
         load.end()
         assert has_all(lab, serving)
+        assert becomes(serving, lambda: "T" in topics_of(slave), 90)
         slave.stop()
     whole = log_of(lab)
     began, copied = files_of(slave)

@@ -16,6 +16,7 @@ from mqlab.errors import LearnerError
 from mqlab.lab import Lab
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.headers import UpdateConsumerOffsetRequestHeader
+from mqlab.protocol.topic_config import ConsumerOffsetSerializeWrapper
 from mqlab.replay import read_report, replay
 from tests.serving.conftest import ANY_PORT, Connects, Server, start
 from tests.serving.test_tls import Pair, shakes_hands
@@ -137,8 +138,9 @@ def test_at_an_end_in_good_order_all_is_in_the_files(
     assert (tmp_path / "store" / "abort").exists()
     assert server.end() == 0
     assert not (tmp_path / "store" / "abort").exists()
-    offsets = json.loads((tmp_path / "store" / "config" / "consumerOffset.json").read_bytes())
-    assert offsets["offsetTable"] == {"T@C": {"0": 1}}
+    written = (tmp_path / "store" / "config" / "consumerOffset.json").read_bytes()
+    offsets = ConsumerOffsetSerializeWrapper.decode(written)
+    assert offsets.offset_table == {"T@C": {0: 1}}
 
 
 def test_there_is_room_for_as_many_connections_as_may_be(connect: Connects) -> None:

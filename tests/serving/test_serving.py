@@ -315,6 +315,19 @@ def test_after_its_end_the_world_can_be_served_again(connect: Connects, lab: Lab
     assert lab.world.outside.ends == {}
 
 
+def test_two_below_its_port_a_broker_listens_too(connect: Connects, serving: Serving) -> None:
+    assert serving.ports["broker-a-vip"] == serving.ports["broker-a"] - 2
+    assert connect(serving.addresses["broker-a-vip"]).send(b"from a VIP").code == 0
+    assert b"from a VIP" in (connect(serving.addresses["broker-a"]).pull(0).body or b"")
+
+
+def test_where_the_port_for_vips_is_taken_this_is_said(lab: Lab) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(LearnerError, match=f"broker-a-vip cannot be served at 127.0.0.1:{port}"):
+            lab.serve(ports={"broker-a": port + 2})
+
+
 def test_bad_requests_are_told_before_anything_is_open(lab: Lab) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
