@@ -197,9 +197,7 @@ async def _sell(seller: Producer) -> None:
         await seller.node.sleep(EVERY_MS)
         while True:
             try:
-                await type(seller).send.inside(  # type: ignore[attr-defined]  # see public_call
-                    seller, Message(ORDERS, f"order {number}", keys=f"order-{number}")
-                )
+                await seller.send(Message(ORDERS, f"order {number}", keys=f"order-{number}"))
                 break
             except ClientException:
                 await seller.node.sleep(EVERY_MS)

@@ -148,6 +148,15 @@ def test_a_wrong_solution_is_caught_and_explained(name: str, answers: tuple[Any,
     assert verdict.explanation
 
 
+WRONG_APPLICATIONS = [each for each in every_wrong_solution() if "30/application" in each.values]
+
+
+@pytest.mark.parametrize(("name", "answers"), WRONG_APPLICATIONS)
+def test_a_wrong_application_goes_well_in_few_worlds(name: str, answers: tuple[Any, ...]) -> None:
+    """A share of the worlds is a share of the points, and a fault that comes in few worlds would cost none."""
+    assert find_check(name).play(*answers, seeds=PUBLIC_SEEDS[:20]).well <= 2
+
+
 @pytest.mark.parametrize("source", [of_lab(path) for path in SOURCES])
 @pytest.mark.usefixtures("small_jobs")
 def test_the_large_exercise_opens_the_world_in_which_it_failed(source: Path) -> None:

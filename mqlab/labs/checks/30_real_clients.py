@@ -46,7 +46,6 @@ def calls_until(answer: Callable[[float, float, float], int], *, seed: int) -> W
     """A client does nothing, and as many heartbeats and questions for a route reach the proxy as were foretold."""
     random, cases = Random(seed), Cases()
     lab = _shop(seed)
-    begun = lab.now_ms
     _producer(lab)
     began_ms = lab.now_ms
     for _ in range(3):
@@ -55,7 +54,7 @@ def calls_until(answer: Callable[[float, float, float], int], *, seed: int) -> W
         until_s = round(until_s, 2)
         lab.run_for(ms=began_ms + until_s * 1_000 - lab.now_ms)
         for name, (first_s, every_s) in SCHEDULES.items():
-            came = [each for each in lab.history.find("RequestReceived", node=PROXY) if each.ts_ms > begun]
+            came = lab.history.find("RequestReceived", node=PROXY)
             # Its first question for a route is no turn of the schedule: it is asked before the start is over.
             count = sum(each.request_name == name and each.ts_ms > began_ms + 500 for each in came)
             got = answer(first_s, every_s, until_s)
@@ -94,18 +93,20 @@ def _stored(lab: Lab) -> int:
 def _send(lab: Lab, producer: Producer, number: int, ways: Sequence[str]) -> bool:
     """Send a message whose attempts go these ways; True if the application is told that it is stored."""
     sending = producer.send(Message(TOPIC, f"order {number}")).start()
-    begun = _attempts(lab)
-    for attempt, way in enumerate(ways, 1):
-        lab.run_until(lambda wanted=begun + attempt: sending.done or _attempts(lab) >= wanted)  # type: ignore[misc]
+    for attempt, way in enumerate(ways, _attempts(lab) + 1):
+        _until_attempt(lab, sending, attempt)
         if sending.done:
             break
         _lose(lab, sending, way, "SEND_MESSAGE_V2")
-        lab.run_until(lambda seen=begun + attempt: sending.done or _attempts(lab) > seen)  # type: ignore[misc]
     try:
         sending.play()
     except ClientException:
         return False
     return True
+
+
+def _until_attempt(lab: Lab, sending: Call[Any], number: int) -> None:
+    lab.run_until(lambda: sending.done or _attempts(lab) >= number)
 
 
 def _attempts(lab: Lab) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 
@@ -57,55 +58,61 @@ def never_too_late(invisible_s: int, tries: list[tuple[int, str]]) -> bool:
     return not any(way != "request lost" for _, way in tries)
 
 
-async def acknowledges_first(consumer: Any, producer: Any, book: Any, invoice_for: Any, pause: Any) -> None:
-    """Says that an order is done before its invoice is sent: a kill in between loses it."""
+async def _for_each(consumer: Any, pause: Any, handle: Callable[[Any], Awaitable[None]]) -> None:
+    """Receive orders for ever, and handle each; after an error there is a pause, and the others come again."""
     while True:
         try:
             for order in await consumer.receive(16, 15):
-                await consumer.ack(order)
-                await producer.send(invoice_for(order))
+                await handle(order)
         except Exception:  # noqa: BLE001  as a student writes it
             await pause(1)
+
+
+async def acknowledges_first(consumer: Any, producer: Any, book: Any, invoice_for: Any, pause: Any) -> None:
+    """Says that an order is done before its invoice is sent: a kill in between loses it."""
+
+    async def handle(order: Any) -> None:
+        await consumer.ack(order)
+        await producer.send(invoice_for(order))
+
+    await _for_each(consumer, pause, handle)
 
 
 async def notes_first(consumer: Any, producer: Any, book: Any, invoice_for: Any, pause: Any) -> None:
     """Notes an invoice before it is sent: after a kill, or an error, it is taken for sent."""
-    while True:
-        try:
-            for order in await consumer.receive(16, 15):
-                name = order.body.decode()
-                if not book.has(name):
-                    book.note(name)
-                    await producer.send(invoice_for(order))
-                await consumer.ack(order)
-        except Exception:  # noqa: BLE001  as a student writes it
-            await pause(1)
+
+    async def handle(order: Any) -> None:
+        name = order.body.decode()
+        if not book.has(name):
+            book.note(name)
+            await producer.send(invoice_for(order))
+        await consumer.ack(order)
+
+    await _for_each(consumer, pause, handle)
 
 
 async def without_the_book(consumer: Any, producer: Any, book: Any, invoice_for: Any, pause: Any) -> None:
     """Sends the invoice again whenever the order comes again."""
-    while True:
-        try:
-            for order in await consumer.receive(16, 15):
-                await producer.send(invoice_for(order))
-                await consumer.ack(order)
-        except Exception:  # noqa: BLE001  as a student writes it
-            await pause(1)
+
+    async def handle(order: Any) -> None:
+        await producer.send(invoice_for(order))
+        await consumer.ack(order)
+
+    await _for_each(consumer, pause, handle)
 
 
 async def remembers_in_memory(consumer: Any, producer: Any, book: Any, invoice_for: Any, pause: Any) -> None:
     """Keeps the names in a set, which a kill takes away."""
     sent: set[str] = set()
-    while True:
-        try:
-            for order in await consumer.receive(16, 15):
-                name = order.body.decode()
-                if name not in sent:
-                    await producer.send(invoice_for(order))
-                    sent.add(name)
-                await consumer.ack(order)
-        except Exception:  # noqa: BLE001  as a student writes it
-            await pause(1)
+
+    async def handle(order: Any) -> None:
+        name = order.body.decode()
+        if name not in sent:
+            await producer.send(invoice_for(order))
+            sent.add(name)
+        await consumer.ack(order)
+
+    await _for_each(consumer, pause, handle)
 
 
 async def fears_no_error(consumer: Any, producer: Any, book: Any, invoice_for: Any, pause: Any) -> None:
@@ -121,37 +128,30 @@ async def fears_no_error(consumer: Any, producer: Any, book: Any, invoice_for: A
 
 async def gives_up_and_acknowledges(consumer: Any, producer: Any, book: Any, invoice_for: Any, pause: Any) -> None:
     """Leaves an invoice that could not be sent, and acknowledges the order all the same."""
-    while True:
+
+    async def handle(order: Any) -> None:
+        name = order.body.decode()
         try:
-            orders = await consumer.receive(16, 15)
+            if not book.has(name):
+                await producer.send(invoice_for(order))
+                book.note(name)
         except Exception:  # noqa: BLE001  as a student writes it
             await pause(1)
-            continue
-        for order in orders:
-            name = order.body.decode()
-            try:
-                if not book.has(name):
-                    await producer.send(invoice_for(order))
-                    book.note(name)
-            except Exception:  # noqa: BLE001  as a student writes it
-                await pause(1)
-            try:
-                await consumer.ack(order)
-            except Exception:  # noqa: BLE001  as a student writes it
-                await pause(1)
+        await consumer.ack(order)
+
+    await _for_each(consumer, pause, handle)
 
 
 async def never_acknowledges(consumer: Any, producer: Any, book: Any, invoice_for: Any, pause: Any) -> None:
     """Never says that an order is done: it comes again and again."""
-    while True:
-        try:
-            for order in await consumer.receive(16, 15):
-                name = order.body.decode()
-                if not book.has(name):
-                    await producer.send(invoice_for(order))
-                    book.note(name)
-        except Exception:  # noqa: BLE001  as a student writes it
-            await pause(1)
+
+    async def handle(order: Any) -> None:
+        name = order.body.decode()
+        if not book.has(name):
+            await producer.send(invoice_for(order))
+            book.note(name)
+
+    await _for_each(consumer, pause, handle)
 
 
 WRONG = {
