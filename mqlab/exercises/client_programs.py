@@ -117,8 +117,8 @@ class Awaited:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         call = getattr(self._client, name)
 
-        async def awaited(*arguments: Any) -> Any:
-            said = await asyncio.to_thread(call, *arguments)
+        async def awaited(*arguments: Any, **named: Any) -> Any:
+            said = await asyncio.to_thread(call, *arguments, **named)
             say(f"{name} is done")
             return said
 

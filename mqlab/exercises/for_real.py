@@ -68,6 +68,7 @@ class RealClient:
             raise MissingExtraError("rocketmq-python-client", "clients")
         self.lines: list[str] = []
         self._come: Queue[str | None] = Queue()
+        self._said_all = False
         self._own = TemporaryDirectory()
         arguments = [program, serving.endpoints]
         if work:
@@ -92,32 +93,41 @@ class RealClient:
         self._come.put(None)
 
     def until(self, wanted: str, seconds: float = WAIT_S) -> Self:
-        """Wait until a line has this in it. LearnerError, with what came instead, when it does not come in time."""
+        """Wait until a line has this in it. LearnerError, with what came instead, when it does not come in time, or the
+        program ends before.
+        """
         end_s = time.monotonic() + seconds
-        while True:
-            try:
-                line = self._come.get(timeout=max(0.0, end_s - time.monotonic()))
-            except Empty:
-                line = None
-            if line is None:
-                said = "; ".join(self.lines[-5:]) or "nothing"
-                raise LearnerError(f"the client did not say {wanted!r} in {seconds:g} s", f"it said: {said}")
-            self.lines.append(line)
+        while (line := self._next(end_s)) is not None:
             if wanted in line:
                 return self
+        said = "; ".join(self.lines[-5:]) or "nothing"
+        if self._said_all:
+            raise LearnerError(f"the client has ended and did not say {wanted!r}", f"it said: {said}")
+        raise LearnerError(f"the client did not say {wanted!r} in {seconds:g} s", f"it said: {said}")
 
     def for_seconds(self, seconds: float) -> Self:
         """Let it work for so long."""
         end_s = time.monotonic() + seconds
-        while (left_s := end_s - time.monotonic()) > 0:
-            try:
-                line = self._come.get(timeout=left_s)
-            except Empty:
-                break
-            if line is None:
-                break
-            self.lines.append(line)
+        while self._next(end_s) is not None:
+            pass
         return self
+
+    def _next(self, end_s: float) -> str | None:
+        """Its next line; None where none comes until then, or no more at all."""
+        left_s = end_s - time.monotonic()
+        if self._said_all or left_s <= 0:
+            return None
+        try:
+            return self._take(self._come.get(timeout=left_s))
+        except Empty:
+            return None
+
+    def _take(self, line: str | None) -> str | None:
+        if line is None:
+            self._said_all = True
+        else:
+            self.lines.append(line)
+        return line
 
     @property
     def is_over(self) -> bool:
@@ -129,6 +139,8 @@ class RealClient:
         self._process.kill()
         self._process.wait()
         self._reader.join()
+        while not self._said_all:
+            self._take(self._come.get())
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
@@ -142,10 +154,12 @@ class RealClient:
 
 
 def play_for_real(work: Callable[..., Any], seed: int = 7) -> Table | str:
-    """Play an application with the real client for a minute: ten orders, the broker is killed, the application, too.
+    """Play an application with the real client: ten orders, the broker is killed, the application, too. It takes a
+    minute or two, and up to five with one that stops sending invoices.
 
-    It gets what the check gives it, with the official client behind. Says which invoices are stored then, or in a
-    sentence why nothing was played.
+    It gets what the check gives it, with the official client behind. The function's own text alone goes to another
+    process: what it uses must be defined or imported in it. Says which invoices are stored then, or in a sentence why
+    nothing was played.
     """
     if missing():
         return missing()
