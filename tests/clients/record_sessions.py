@@ -2,12 +2,13 @@
 
 It takes five minutes, and what `make clients-test` fetches. What a client says of its machine is put in other words
 first: a session tells of the client alone. Bets of the lab are about these sessions, so a new one may want new words.
+
+A session is recorded anew when its replay does not agree any more: tests/lab/test_client_sessions.py says so.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ from mqlab.replay import report_of
 from mqlab.scenarios import get
 from mqlab.serving import Serving
 
-from .conftest import CLIENTS, HERE, Use
+from .conftest import VERSIONS, Use, compiled, java
 
 PROGRAMS = Path("mqlab/exercises/client_programs.py")
 SOMEBODY = """
@@ -53,12 +54,9 @@ class Recording:
 
     def java(self, use: str) -> Use:
         """Start a use of the 4.x client."""
-        jars = CLIENTS / "4.9.8"
-        source = str(HERE / "Uses.java")
-        subprocess.run(["javac", "-nowarn", "-d", str(self.home), "-cp", f"{jars}/*", source], check=True)
-        flags = ("-Xmx200m", f"-Duser.home={self.home}", "-Drocketmq.client.name=shop")
-        command = ("java", *flags, "-cp", f"{self.home}:{jars}/*", "Uses", use, self.serving.name_server)
-        self.uses.append(Use(self.home, *command))
+        classpath = compiled(VERSIONS[0], "Uses.java", self.home)
+        told = ("-Drocketmq.client.name=shop", "Uses", use, self.serving.name_server)
+        self.uses.append(Use(self.home, *java(self.home, classpath, *told)))
         return self.uses[-1]
 
     def outage(self, up_s: float, down_s: float) -> None:
@@ -99,7 +97,7 @@ def lost(source: str, target: str) -> Callable[[Recording], None]:
     return play
 
 
-def java(of: Recording) -> None:
+def with_java(of: Recording) -> None:
     """An order every three seconds, and somebody who listens; the broker is killed once."""
     of.java("orders").until("order 0: sent")
     of.outage(41.0, 7.0)
@@ -111,7 +109,7 @@ PLAYED: Mapping[str, Callable[[Recording], None]] = {
     "python-outages": outages,
     "python-ack-lost": lost("proxy-1", "broker-a"),
     "python-answer-lost": lost("broker-a", "proxy-1"),
-    "java-4": java,
+    "java-4": with_java,
 }
 
 
