@@ -26,7 +26,7 @@
 student_id = ""
 
 # %% [markdown]
-# ## The scene (8 minutes)
+# ## The scene (6 minutes)
 #
 # A **message queue** lets programs talk without waiting for each other. One program sends a **message**, a server keeps it, and another program receives it when it has time.
 # In RocketMQ the servers are the **brokers**; a **name server** knows which broker has which **topic** (a kind of message); and programs of
@@ -36,7 +36,7 @@ student_id = ""
 # for Python (`rocketmq-python-client` 5.1), unmodified, in a process of its own, over a real socket. It does not see that it speaks to a laboratory.
 #
 # A real client keeps real time, so it does nothing in the same way twice. Therefore each session that we bet on was **recorded** once: each byte that came from the client is an
-# event of the world, with its time, and can be played again without the client. Where you can use the client itself, this cell starts it, and shows what it asked just now:
+# event of the world, with its time, and can be played again without the client. Where you can use the client itself, this cell starts it, and counts what it asks:
 
 # %%
 from mqlab.check import NotSolvedYet, check, draws_for, predict, reveal, say, seed_for
@@ -53,24 +53,19 @@ draw = draws_for(seed)
 if missing():
     print(missing())
 else:
-    lab = shop(seed)
-    serving = lab.serve()                                   # real ports: any free ones
+    mine = shop(seed)
+    serving = mine.serve()                                  # real ports: any free ones
     with RealClient("send", serving) as client:             # starts, sends one order, and then does nothing more
         client.until("sent order 0").for_seconds(3)
     serving.close()                                         # the world stays as it is, and nobody can reach it any more
-    print(client.lines, [call.name for call in calls(lab)])
+    print(client.lines, len(calls(mine)), "calls")
 
 # %% [markdown]
-# Below the cell stands what your own client has asked, or a sentence that says what is missing (`pip install 'mqlab[clients]'` brings it, in a clone `make clients`; a browser has
-# neither sockets nor processes). From here on all is recorded, and comes out the same everywhere. This is the moment at which a recorded client's first message reaches the proxy. Take steps with **Next**.
-
-# %%
-lab = recorded("python-begins")
-lab.history.back("RequestReceived", request_name="SendMessage")
-Stepper(lab)
+# Below the cell stands what your own client has said and how many calls it has made, or a sentence that says what is missing (`pip install 'mqlab[clients]'` brings it, in a clone `make clients`; a browser has
+# neither sockets nor processes). From here on all is recorded, and comes out the same everywhere.
 
 # %% [markdown]
-# ## Round one: what does it ask? (19 minutes)
+# ## Round one: what does it ask? (21 minutes)
 #
 # The program of this session is three lines long: it makes a `Producer`, which sends messages; it calls `startup()`; it calls `send(...)` once. Then it sleeps for 72 s, and is killed. What a client asks of a
 # proxy is a **call**, and four kinds of call can be seen in this session:
@@ -89,7 +84,8 @@ predict("first-calls", "In which order do the first calls of each kind arrive?",
         prediction=...)
 
 # %%
-begins = calls(recorded("python-begins"))
+idle = recorded("python-begins")
+begins = calls(idle)
 call_table("the first two seconds of a producer", [call for call in begins if call.at_s < 2])
 
 # %%
@@ -101,6 +97,13 @@ reveal("first-calls", ", ".join(first), why="it needs the way and the settings; 
 # heartbeat belongs to a thread that begins after 1 s, so a program that sends one message and ends has never sent one. (`Client.startup` in `rocketmq/v5/client/client.py`; what this
 # client does, the one for Java does, too.)
 #
+# This is the moment at which the first message reaches the proxy. Take steps with **Next**. (If your own client was there: `call_table("mine", calls(mine))` shows what it has asked.)
+
+# %%
+idle.history.back("RequestReceived", request_name="SendMessage")
+Stepper(idle)
+
+# %% [markdown]
 # Then nothing happens in the program. The client has threads of its own, and these go on.
 
 # %%
@@ -130,7 +133,7 @@ reveal("heartbeats", sum(call.name == "Heartbeat" and call.at_s < window_s for c
 
 # %% [markdown]
 # Three threads, three clocks: a heartbeat after 1 s and then every **10 s**, the route after 10 s and then every **30 s**, the settings once more after 1 s and then every 300 s. None of these
-# asks whether there is anything to do. A thousand idle clients cost their proxy about a hundred and thirty calls a second.
+# asks whether there is anything to do. A thousand idle clients cost their proxy nearly 140 calls a second: 100 heartbeats, 33 questions for a route, and three times the settings.
 #
 # The generation before speaks another language (a binary protocol of RocketMQ's own, "remoting"), to other servers: first to the name server, then to the brokers themselves. This was recorded with the Java client of
 # version 4.9.8. Its program has a producer *and* a consumer, and sends an order every three seconds.
@@ -220,15 +223,15 @@ def seconds(kind, **fields):
 
 
 killed_s, back_s, stored_s = seconds("NodeCrashed"), seconds("BrokerStarted"), seconds("MessageStored", topic="Orders")
-call_table("SendMessage, while the broker is away", [call for call in sends if killed_s[0] < call.at_s < back_s[0]])
+in_vain = [call for call in sends if killed_s[0] < call.at_s < back_s[0]]
+call_table("SendMessage, while the broker is away", in_vain)
 
 # %%
 tries = []
-for call in sends:
-    if killed_s[0] < call.at_s < back_s[0]:
-        if not tries or call.at_s - tries[-1][-1] > 1:
-            tries.append([])
-        tries[-1].append(call.at_s)
+for call in in_vain:
+    if not tries or call.at_s - tries[-1][-1] > 1:
+        tries.append([])
+    tries[-1].append(call.at_s)
 reveal("attempts", sum(map(len, tries[:failed])), why="each send is tried three times, one right after the other")
 
 # %% [markdown]
@@ -416,7 +419,7 @@ Stepper(outages)
 #
 # | call | what it does |
 # |---|---|
-# | `await consumer.receive(16, 15)` | up to 16 orders (a list, which may be empty after 5 s without any), invisible for 15 s. The client takes 10 s and more |
+# | `await consumer.receive(16, 15)` | up to 16 orders (a list, which may be empty after 5 s without any), invisible for 15 s. The proxy refuses less than 10 s |
 # | `await consumer.ack(order)` | the order is done |
 # | `await producer.send(invoice_for(order))` | sends the invoice for an order |
 # | `book.note(name)`, `book.has(name)` | a data base of the application's own, which outlives it: writes a name down; was it written down? |
@@ -425,11 +428,12 @@ Stepper(outages)
 # `order.body.decode()` is the order's name, such as `"order 7"`. An invoice may be stored twice where it cannot be helped: `send` raised an error, or the application was killed just behind it. But an invoice of which the application **had been told that it
 # is stored**, and could have noted so, must not be sent again.
 #
-# The function never returns. In fifty worlds (mqlab's own client of 5.x is behind the calls there, so that the same happens each time) something goes wrong: the application is killed, or the broker, or both; requests or answers are lost.
+# The function never returns. It is tried in fifty worlds (mqlab's own client of 5.x is behind the calls there, so that the same happens each time). In each the application is killed, and what the proxy passes on to the broker is lost for some time;
+# then something more goes wrong: the application is killed once more, or the broker, or both; or other requests or answers are lost.
 
 # %% [markdown] tags=["hints"]
 # - In which order: acknowledge, send, note? Think of a kill behind each of the three. What is done too early may be the last thing that was done.
-# - `receive`, `send` and `ack` can fail, each for itself, and each failure asks for something else: try again after a pause, try again, or leave it.
+# - `receive`, `send` and `ack` can fail, each for itself, and each failure asks for something else: try again after a pause, try again, or leave it. Put `await pause(1)` into the `except`: then the story also tells a slip of your own, which `except Exception` hides.
 # - An endless loop: receive, with an error being a reason to pause and go on. For each order: as long as its name is not in the book, try to send and then note it. Then the `ack`, whose error you can ignore: what was lost comes again, and the book knows it.
 
 # %% tags=["exercise"]
@@ -461,10 +465,12 @@ async def work(consumer, producer, book, invoice_for, pause):
 check("30/application", work)
 
 # %% [markdown]
-# When it fails, keep the verdict (`verdict = check(...)`) and look into the world: `Stepper(verdict.open())`.
+# When it fails, keep the verdict (`verdict = check(...)`) and look into the world: `Stepper(verdict.open())`. If nothing seems to happen at all: a slip of your own, such as a misspelt name, is an `Exception`, too, and your `except` catches it.
+# If a `pause(1)` follows in the same `except`, the story says so: "an error of its own code".
 #
 # And for real? The same function, unchanged, with the official client behind it, in a process of its own: ten orders come, the broker is killed for five seconds, and later the application with `kill -9`.
-# It takes half a minute to two minutes, since real time cannot be hurried. Nothing is marked here; look at the column of invoices.
+# It takes half a minute to two minutes, since real time cannot be hurried, and up to five minutes if the application stops sending invoices. Nothing is marked here; look at the column of invoices. (The function's own text alone is taken there:
+# what it uses, it must define or import itself.)
 
 # %% tags=["nbval-ignore-output"]
 play_for_real(work, seed)
