@@ -228,11 +228,14 @@ def is_valid_ip_or_cidr(text: str) -> bool:
 
 
 def is_ip_in_range(ip: str, cidr: str) -> bool:
-    """Whether an address is this one, or in this range (IPAddressUtils.isIPInRange)."""
+    """Whether an address is this one, or in this range; what is no address is in none (IPAddressUtils.isIPInRange)."""
     if "/" not in cidr:
         return ip == cidr
-    address = ip_address(ip.strip("[]"))
-    network = ip_network(cidr, strict=False)
+    try:
+        address = ip_address(ip.strip("[]"))
+        network = ip_network(cidr, strict=False)
+    except ValueError:
+        return False
     return address.version == network.version and address in network
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mqlab.auth.acl import Acl
-from mqlab.auth.user import User
+from mqlab.auth.acl import Acl, check_acl
+from mqlab.auth.errors import AuthenticationException, AuthorizationException
+from mqlab.auth.user import User, check_user
 from mqlab.broker.config_manager import ConfigManager
 from mqlab.protocol.json_body import JsonBody
 
@@ -29,8 +30,9 @@ class UserTable(ConfigManager):
         return {"users": _in_order(self.users)}
 
     def decode(self, value: dict[str, Any]) -> None:
-        """Take the users over from the file."""
-        self.users = {name: User.from_json(members) for name, members in _members(value, "users").items()}
+        """Take the users over from the file; ValueError for one that no administrator could have made."""
+        users = _members(value, "users")
+        self.users = {name: _user(_members(users, name)) for name in users}
 
 
 class AclTable(ConfigManager):
@@ -48,8 +50,29 @@ class AclTable(ConfigManager):
         return {"acls": _in_order(self.acls)}
 
     def decode(self, value: dict[str, Any]) -> None:
-        """Take the rules over from the file."""
-        self.acls = {subject: Acl.from_json(members) for subject, members in _members(value, "acls").items()}
+        """Take the rules over from the file; ValueError for one that no administrator could have made."""
+        acls = _members(value, "acls")
+        self.acls = {subject: _acl(_members(acls, subject)) for subject in acls}
+
+
+def _user(members: dict[str, Any]) -> User:
+    user = User.from_json(members)
+    try:
+        check_user(user, is_new=True)
+    except AuthenticationException as error:
+        raise ValueError(str(error)) from None  # what ConfigManager.load takes as a damaged file
+    if user.user_type is None or user.user_status is None:
+        raise ValueError(f"the type or the status of {user.username} is none")
+    return user
+
+
+def _acl(members: dict[str, Any]) -> Acl:
+    acl = Acl.from_json(members)
+    try:
+        check_acl(acl)
+    except AuthorizationException as error:
+        raise ValueError(str(error)) from None
+    return acl
 
 
 def _in_order(table: dict[str, Any]) -> dict[str, Any]:
@@ -61,5 +84,5 @@ def _in_order(table: dict[str, Any]) -> dict[str, Any]:
 def _members(value: dict[str, Any], name: str) -> dict[str, Any]:
     members = value.get(name)
     if not isinstance(members, dict):
-        raise ValueError(f"{name} is no object")  # what ConfigManager.load takes as a damaged file
+        raise ValueError(f"{name} is no object")
     return members
