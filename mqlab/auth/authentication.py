@@ -15,7 +15,7 @@ from mqlab.auth.session_credentials import (
     cal_signature,
     combine_request_content,
 )
-from mqlab.auth.user import DISABLE
+from mqlab.auth.user import DISABLE, key_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +85,7 @@ def context_of_call(rpc_code: str, metadata: Mapping[str, str]) -> Authenticatio
                 signature = b64encode(bytes.fromhex(value)).decode("ascii")
             except ValueError:
                 raise AuthenticationException("create authentication context error.") from None
-    return AuthenticationContext(rpc_code, username, signature, date_time.encode())
+    return AuthenticationContext(rpc_code, username, signature, key_bytes(date_time))
 
 
 def check_username(context: AuthenticationContext) -> str:
@@ -105,5 +105,5 @@ def authenticate(context: AuthenticationContext, user: User | None) -> None:
     if user.user_status == DISABLE:
         raise AuthenticationException(f"User:{context.username} is disabled.")
     expected = cal_signature(context.content, user.password)
-    if context.signature is None or not hmac.compare_digest(expected.encode(), context.signature.encode()):
+    if context.signature is None or not hmac.compare_digest(expected.encode(), key_bytes(context.signature)):
         raise AuthenticationException("check signature failed.")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mqlab.auth.errors import AuthenticationException
+from mqlab.errors import LearnerError
 from mqlab.protocol.json_body import JsonBody
 
 SUPER, NORMAL = "Super", "Normal"
@@ -22,6 +23,11 @@ def named(text: str | None, names: Iterable[str]) -> str | None:
     """Which of the names is meant, however it is written; None if none is, as Java's `getByName`."""
     wanted = (text or "").lower()
     return next((name for name in names if name.lower() == wanted), None)
+
+
+def key_bytes(text: str) -> bytes:
+    """The bytes of a name or a signature that came from outside; half of a surrogate pair is "?", as in Java."""
+    return text.encode("utf-8", "replace")
 
 
 @dataclass
@@ -72,3 +78,15 @@ def check_user(user: User, *, is_new: bool) -> None:
         raise AuthenticationException("username can not be blank")
     if is_new and not user.password.strip():
         raise AuthenticationException("password can not be blank")
+
+
+def check_texts(username: object, password: object) -> None:
+    """LearnerError unless name and password are texts that UTF-8 can say: half of a surrogate pair is none."""
+    if not _is_text(username):
+        raise LearnerError(f"a user's name is text, not {username!r}", "write a name such as 'alice'")
+    if not _is_text(password):
+        raise LearnerError(f"the password of {username!r} is no text", "write one such as 'a password'")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and key_bytes(value).decode() == value

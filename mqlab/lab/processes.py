@@ -276,9 +276,10 @@ class BrokerProcess(Process):
         """Create a user of this broker, or change one, as an administrator does: "Normal", or "Super", to whom
         everything is allowed.
         """
-        from mqlab.auth.user import NORMAL, SUPER, User, named
+        from mqlab.auth.user import NORMAL, SUPER, User, check_texts, named
 
-        if named(user_type, (NORMAL, SUPER)) is None:
+        check_texts(username, password)
+        if not isinstance(user_type, str) or named(user_type, (NORMAL, SUPER)) is None:
             raise LearnerError(f"{user_type!r} is no type of users", "write 'Normal' or 'Super'")
         auth, user = self.running().auth, User(username, password, user_type)
         with _learner("create_user('alice', 'a password')"):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mqlab.auth import Acl, AuthenticationException, AuthorizationException, User
+from mqlab.auth.user import check_texts
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.protocol.json_body import JsonBody
 
@@ -38,6 +39,8 @@ class AccessControl:
             self._said = _Said.decode(text.encode("utf-8", "replace"))
         except ProtocolError as error:
             raise LearnerError(f"the users and rules cannot be read: {error}", f"write them as in {EXAMPLE}") from None
+        for user in self._said.users:
+            check_texts(user.username, user.password)
         self._first = next((user for user in self._said.users if user.is_super), None)
         if self._first is None:
             raise LearnerError("there is no super user, so nobody could ever change a rule", f"add one as in {EXAMPLE}")

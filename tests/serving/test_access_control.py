@@ -130,6 +130,7 @@ def test_settings_are_those_of_rocketmq_and_users_stay_in_a_directory(
         ('{"users": []}', "there is no super user"),
         ('{"users": [{"username": "a", "password": "", "userType": "Super"}]}', "names nobody"),
         ('{"users": [{"username": "a", "password": "b", "userType": "Super"}, {"username": "c"}]}', "password can not"),
+        ('{"users": [{"username": "\\ud800", "password": "b", "userType": "Super"}]}', "a user's name is text, not"),
         (json.dumps({**SAID, "acls": [{"subject": "User:x", "policies": [{"entries": [ENTRY]}]}]}), "is not exist"),
     ],
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.auth.acl import Acl, check_acl
 from mqlab.auth.errors import AuthenticationException, AuthorizationException
-from mqlab.auth.user import User, check_user
+from mqlab.auth.user import User, check_user, key_bytes
 from mqlab.broker.config_manager import ConfigManager
 from mqlab.protocol.json_body import JsonBody
 
@@ -77,7 +77,7 @@ def _acl(members: dict[str, Any]) -> Acl:
 
 def _in_order(table: dict[str, Any]) -> dict[str, Any]:
     """The entries as RocksDB has them: sorted by the bytes of their keys."""
-    entries: dict[str, JsonBody] = {name: table[name] for name in sorted(table, key=str.encode)}
+    entries: dict[str, JsonBody] = {name: table[name] for name in sorted(table, key=key_bytes)}
     return {name: entry.to_json() for name, entry in entries.items()}
 
 

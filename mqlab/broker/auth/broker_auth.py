@@ -11,7 +11,7 @@ from mqlab.auth.authorization import authorize
 from mqlab.auth.errors import AuthenticationException, AuthorizationException
 from mqlab.auth.remoting_needs import needs_of_command
 from mqlab.auth.session_credentials import ACCESS_KEY, AclClientRPCHook
-from mqlab.auth.user import ENABLE, NORMAL, SUPER, User, check_user, user_of_subject
+from mqlab.auth.user import ENABLE, NORMAL, SUPER, User, check_user, key_bytes, user_of_subject
 from mqlab.broker.auth.auth_tables import AclTable, UserTable
 from mqlab.errors import LearnerError
 from mqlab.protocol.codes import ResponseCode
@@ -81,7 +81,7 @@ class BrokerAuth:
         """All users whose names hold a text."""
         users = self._user_table.users
         wanted = (name_filter or "").strip() and (name_filter or "")
-        return [users[name] for name in sorted(users, key=str.encode) if wanted in name]
+        return [users[name] for name in sorted(users, key=key_bytes) if wanted in name]
 
     def create_user(self, user: User) -> None:
         """Add a user: a normal one who is let in, unless said otherwise. AuthenticationException if he is there."""
@@ -147,7 +147,7 @@ class BrokerAuth:
         subject_text = subject_filter if (subject_filter or "").strip() else ""
         resource_text = resource_filter if (resource_filter or "").strip() else ""
         found = []
-        for subject in sorted(acls, key=str.encode):
+        for subject in sorted(acls, key=key_bytes):
             if (subject_text or "") not in subject:
                 continue
             wanted = "" if resource_text is None or resource_text in subject else resource_text
