@@ -34,6 +34,9 @@ OTHER_FILES = 500
 """Files that are open beside connections."""
 
 PROXY_PORT = 8_081
+OF_THE_SERVED_WORLD = ("acl", "set", "brokers", "slaves", "proxies", "topic", "sync_flush")
+"""Options that say what is in the world, where no scenario says it."""
+
 BROKER_PORT, PORTS_APART = 10_911, 10
 """Where the first broker is unless told otherwise, and how far the next one is from it. Its slaves come to the port
 behind.
@@ -73,6 +76,7 @@ def opened(arguments: Sequence[str]) -> tuple[Lab, Serving]:
 
 def _open(options: argparse.Namespace) -> tuple[Lab, Serving]:
     began_s = time.perf_counter()
+    _check_scenario(options)
     if options.proxies is None:
         options.proxies = _proxies_there_can_be(options.scenario)
     _make_room(options.most_connections)
@@ -215,6 +219,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--ready-file", metavar="FILE", help="write the line of JSON to FILE, too")
     return parser
+
+
+def _check_scenario(options: argparse.Namespace) -> None:
+    """LearnerError for an option that nobody would look at, since a scenario says what is in its world."""
+    default = _parser().get_default
+    given = [name for name in OF_THE_SERVED_WORLD if getattr(options, name) != default(name)]
+    if options.scenario is not None and given:
+        raise LearnerError(
+            f"--{given[0].replace('_', '-')} is for the world that serve builds, and --scenario {options.scenario} "
+            "builds its own",
+            "leave one of them out, or set what the scenario lets you set with -p NAME=VALUE",
+        )
 
 
 def _scenario_world(options: argparse.Namespace) -> Lab:

@@ -164,6 +164,20 @@ def test_a_scenario_can_be_served(servers: list[Server], connect: Connects) -> N
     assert connect(server.told["name_server"]).ask(106).code == 0
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--acl", "acl.json"], ["--set", "authenticationEnabled=true"], ["--brokers", "2"], ["--slaves", "1"],
+        ["--proxies", "0"], ["--topic", "T"], ["--sync-flush"],
+    ],
+)  # fmt: skip
+def test_what_makes_the_world_that_serve_builds_is_refused_beside_a_scenario(given: list[str]) -> None:
+    with pytest.raises(LearnerError) as refused:
+        serve.opened([*ANY_PORT, "--scenario", "two-brokers", *given])
+    assert f"{given[0]} is for the world that serve builds" in str(refused.value)
+    assert "What to do" in str(refused.value)
+
+
 def test_no_fault_is_done_to_a_real_directory(tmp_path: Path) -> None:
     lab = Lab(7)
     lab.name_server()
