@@ -61,13 +61,17 @@ def test_the_same_world_has_the_same_trace_on_both_wires() -> None:
 
 
 def test_every_kind_of_classic_client_signs() -> None:
+    """So does the producer that sends what is noted of its messages."""
     lab = guarded()
-    send(started_producer(lab, credentials=ALICE), "a")
+    lab.create_topic("Trace", 1)
+    lab.create_acl("User:alice", ["Topic:Trace"], ["Pub"])
+    traced: dict[str, Any] = {"credentials": ALICE, "enable_trace": True, "trace_topic": "Trace"}
+    send(started_producer(lab, **traced), "a")
     got: list[Any] = []
-    transactions = lab.transaction_producer("tp", credentials=ALICE)
+    transactions = lab.transaction_producer("tp", **traced)
     lab.run(transactions.start())
     assert lab.run(transactions.send(Message("T", "b"))).send_status.name == "SEND_OK"
-    started_consumer(lab, noting(got), group="g1", credentials=ALICE)
+    started_consumer(lab, noting(got), group="g1", **traced)
     pull = lab.pull_consumer("g2", credentials=ALICE)
     lab.run(pull.start())
     lite = lab.lite_pull_consumer("g3", credentials=ALICE)
@@ -75,7 +79,8 @@ def test_every_kind_of_classic_client_signs() -> None:
     lab.run(lite.start())
     lab.run_for(seconds=30)
     assert sorted(got) == [b"a", b"b"]
-    assert not [r for r in lab.history.records() if r.kind in ("ProcessorFailed", "RequestRefused")]
+    assert not [r for r in lab.history.records() if r.kind in ("ProcessorFailed", "RequestRefused", "TraceLost")]
+    assert len(stored(lab, "Trace")) == len([r for r in lab.history.records() if r.kind == "TraceSent"]) > 2
 
 
 def test_a_message_that_failed_comes_again_with_the_right_to_the_group_alone() -> None:

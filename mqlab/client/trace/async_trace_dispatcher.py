@@ -84,6 +84,7 @@ def trace_producer_settings(node: Node, config: ClientConfig, group: str, kind: 
         "instance_name": f"{TRACE_INSTANCE_NAME}_{config.namesrv_addr or 'null'}",
         "send_msg_timeout": SEND_TIMEOUT_MS,
         "max_message_size": MAX_MESSAGE_SIZE,
+        "credentials": config.credentials,
     }
 
 
