@@ -9,7 +9,7 @@ from ipaddress import ip_address, ip_network
 from typing import NamedTuple
 
 from mqlab.auth.errors import AuthorizationException
-from mqlab.auth.user import named
+from mqlab.auth.user import named, subject_key
 from mqlab.protocol.json_body import JsonBody
 from mqlab.protocol.namespace import without_retry_and_dlq
 from mqlab.protocol.topics import is_retry_topic
@@ -157,6 +157,9 @@ class Acl(JsonBody):
     subject: str | None = None
     policies: list[Policy] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.subject = subject_key(self.subject)
+
     def policy(self, policy_type: str) -> Policy | None:
         """The policy of this type, if there is one."""
         return next((policy for policy in self.policies if policy.policy_type == policy_type), None)
@@ -189,6 +192,8 @@ def check_acl(acl: Acl) -> None:
 
     Java: org.apache.rocketmq.auth.authorization.manager.AuthorizationMetadataManagerImpl.validate.
     """
+    if acl.subject is None:
+        raise AuthorizationException("The subject is null.")
     if not acl.policies:
         raise AuthorizationException("The policies is empty.")
     for policy in acl.policies:

@@ -69,6 +69,12 @@ def user_of_subject(subject: str | None) -> str | None:
     return name if named(kind, (USER,)) else None
 
 
+def subject_key(subject: str | None) -> str | None:
+    """A subject as rules are found by it, however it is written ("user:alice" is "User:alice"); None if it is none."""
+    username = user_of_subject(subject)
+    return None if username is None else User(username).subject
+
+
 def check_user(user: User, *, is_new: bool) -> None:
     """AuthenticationException unless the user has a name, and a password if it is new.
 

@@ -38,6 +38,7 @@ def user(**change: Any) -> dict[str, Any]:
         ("acls", rules(actions=["Publish"])),
         ("acls", {"acls": {"User:alice": 7}}),
         ("acls", {"acls": {"User:alice": {"subject": "User:alice", "policies": []}}}),
+        ("acls", {"acls": {"User:alice": {**rules()["acls"]["User:alice"], "subject": "King:alice"}}}),
         ("users", {"users": 7}),
         ("users", {"users": {"bob": 7}}),
         ("users", user(userStatus="disabled")),

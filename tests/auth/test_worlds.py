@@ -279,6 +279,7 @@ def test_slaves_and_proxies_without_credentials_are_refused() -> None:
     ("call", "words"),
     [
         (lambda lab: lab.create_acl("User:bob", ["Topic:T"], ["Pub"]), "The subject of User:bob is not exist."),
+        (lambda lab: lab.create_acl("alice", ["Topic:T"], ["Pub"]), "The subject is null."),
         (lambda lab: lab.create_acl("User:alice", ["Tpic:T"], ["Pub"]), "The resource is null."),
         (lambda lab: lab.create_acl("User:alice", ["Topic:T"], ["Publish"]), "'Publish' is no action"),
         (lambda lab: lab.create_acl("User:alice", ["Topic:T"], ["Pub"], decision="Yes"), "The decision is null"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.auth.acl import CUSTOM, DEFAULT, Acl, Resource
 from mqlab.auth.errors import AuthenticationException, AuthorizationException
-from mqlab.auth.user import User, named, user_of_subject
+from mqlab.auth.user import User, named, subject_key
 from mqlab.broker.errors import RequestError, rejected
 from mqlab.protocol import fastjson
 from mqlab.protocol.codes import RequestCode, ResponseCode
@@ -107,23 +107,15 @@ class AuthProcessor(RequestProcessor):
         acl = Acl.decode(request.body)
         if not acl.policies:
             raise RequestError(ResponseCode.SYSTEM_ERROR, "The body of acl is null")
-        subject = acl.subject
-        if user_of_subject(subject) is None:
-            subject = request.header_as(h.CreateAclRequestHeader).subject
-        acl.subject = _checked_subject(subject)
-        acl.policies = [policy for policy in acl.policies if policy.entries]
+        acl.subject = acl.subject or _checked_subject(request.header_as(h.CreateAclRequestHeader).subject)
         self._auth.update_acl(acl)
 
     def _delete_acl(self, request: RemotingCommand) -> None:
         header = request.header_as(h.DeleteAclRequestHeader)
-        if user_of_subject(header.subject) is None:
+        subject = subject_key(header.subject)
+        if subject is None:
             raise AuthorizationException("The subject is null.")
-        resource = Resource.of(header.resource)
-        self._auth.delete_acl(
-            _checked_subject(header.subject),
-            named(header.policy_type, (CUSTOM, DEFAULT)),
-            None if resource is None else resource.key,
-        )
+        self._auth.delete_acl(subject, named(header.policy_type, (CUSTOM, DEFAULT)), Resource.of(header.resource))
 
     def _get_acl(self, request: RemotingCommand) -> bytes | None:
         acl = self._auth.acl(_checked_subject(request.header_as(h.GetAclRequestHeader).subject))
@@ -136,10 +128,10 @@ class AuthProcessor(RequestProcessor):
 
 def _checked_subject(subject: str | None) -> str:
     """The subject as it stands in the table; RequestError when it is none."""
-    username = user_of_subject(subject)
-    if username is None:
+    key = subject_key(subject)
+    if key is None:
         raise RequestError(ResponseCode.SYSTEM_ERROR, TRY_LATER)
-    return User(username).subject
+    return key
 
 
 def _listed(bodies: Sequence[JsonBody]) -> bytes | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from mqlab.auth.acl import CUSTOM, Acl, Policy, check_acl
+from mqlab.auth.acl import CUSTOM, Acl, Policy, Resource, check_acl
 from mqlab.auth.auth_config import AuthConfig, whitelist
 from mqlab.auth.authentication import authenticate, check_username, context_of_command
 from mqlab.auth.authorization import authorize
@@ -161,25 +162,26 @@ class BrokerAuth:
         return found
 
     def update_acl(self, acl: Acl) -> None:
-        """Add rules for a subject, in the place of those about the same resources.
+        """Add rules for a subject, in the place of those about the same resources; policies without rules are none.
 
         AuthorizationException for a rule that cannot be understood, or a subject that is not there.
         """
-        check_acl(acl)
-        subject = acl.subject or ""
-        self._check_subject(subject, f"The subject of {subject} is not exist.")
-        old = self._acl_table.acls.setdefault(subject, Acl(subject))
-        old.update_policies(acl.policies)
+        new = Acl(acl.subject, deepcopy([policy for policy in acl.policies if policy.entries]))
+        check_acl(new)
+        assert new.subject is not None, "check_acl() refuses rules for nobody"
+        self._check_subject(new.subject, f"The subject of {new.subject} is not exist.")
+        old = self._acl_table.acls.setdefault(new.subject, Acl(new.subject))
+        old.update_policies(new.policies)
         self._acl_table.persist()
 
-    def delete_acl(self, subject: str, policy_type: str | None, resource: str | None) -> None:
+    def delete_acl(self, subject: str, policy_type: str | None, resource: Resource | None) -> None:
         """Remove the rule about a resource (of the custom policy unless said otherwise), or all rules for a subject."""
         self._check_subject(subject, "The subject is not exist.")
         acl = self._acl_table.acls.get(subject)
         if acl is None:
             raise AuthorizationException("The acl is not exist.")
         if resource is not None:
-            acl.delete_policy(policy_type or CUSTOM, resource)
+            acl.delete_policy(policy_type or CUSTOM, resource.key)
         if resource is None or not acl.policies:
             del self._acl_table.acls[subject]
         self._acl_table.persist()
