@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.auth.session_credentials import SessionCredentials
@@ -37,8 +37,8 @@ class AuthConfig:
     authentication_metadata_provider: str = ""
     authentication_strategy: str = ""
     authentication_whitelist: str = ""
-    init_authentication_user: str = ""
-    inner_client_authentication_credentials: str = ""
+    init_authentication_user: str = field(default="", repr=False)
+    inner_client_authentication_credentials: str = field(default="", repr=False)
     authorization_enabled: bool = False
     authorization_provider: str = ""
     authorization_metadata_provider: str = ""
@@ -95,5 +95,5 @@ def _members(config: AuthConfig, name: str, *wanted: str) -> dict[str, Any] | No
         said = None
     if not isinstance(said, dict) or not all(isinstance(said.get(w), str) and said[w].strip() for w in wanted):
         example = ",".join(f'"{w}":"..."' for w in wanted)
-        raise LearnerError(f"{name} names nobody: {text[:20]!r}...", f"write it as JSON: {{{example}}}")
+        raise LearnerError(f"{name} names nobody", f"write it as JSON: {{{example}}}")
     return said

@@ -281,12 +281,8 @@ class BrokerProcess(Process):
         check_texts(username, password)
         if not isinstance(user_type, str) or named(user_type, (NORMAL, SUPER)) is None:
             raise LearnerError(f"{user_type!r} is no type of users", "write 'Normal' or 'Super'")
-        auth, user = self.running().auth, User(username, password, user_type)
         with _learner("create_user('alice', 'a password')"):
-            if auth.user(username) is None:
-                auth.create_user(user)
-            else:
-                auth.update_user(user)
+            self.running().auth.put_user(User(username, password, user_type))
 
     def create_acl(
         self, subject: str, resources: list[str], actions: list[str], decision: str, source_ips: list[str] | None

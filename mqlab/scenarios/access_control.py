@@ -1,9 +1,4 @@
-"""Users and rules in one text of JSON, for a world that is served (`mqlab serve --acl FILE`).
-
-    {"users": [{"username": "admin", "password": "...", "userType": "Super"},
-               {"username": "orders", "password": "..."}],
-     "acls": [{"subject": "User:orders", "policies": [{"entries": [
-                {"resource": "Topic:Orders", "actions": ["Pub", "Sub", "Get"], "decision": "Allow"}]}]}]}
+"""Users and rules in one text of JSON, for a world that is served (`mqlab serve --acl FILE`); `EXAMPLE` is one.
 
 The members are RocketMQ's UserInfo and AclInfo (org.apache.rocketmq.remoting.protocol.body).
 """
@@ -11,18 +6,27 @@ The members are RocketMQ's UserInfo and AclInfo (org.apache.rocketmq.remoting.pr
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from mqlab.auth import Acl, AuthenticationException, AuthorizationException, User
-from mqlab.auth.user import check_texts
+from mqlab.auth.user import ENABLE, NORMAL, check_texts
 from mqlab.errors import LearnerError, ProtocolError
+from mqlab.protocol import fastjson
+from mqlab.protocol.header_codec import camel_case
 from mqlab.protocol.json_body import JsonBody
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
 
-EXAMPLE = '{"users": [{"username": "admin", "password": "...", "userType": "Super"}], "acls": []}'
+EXAMPLE = """\
+{"users": [{"username": "admin", "password": "...", "userType": "Super"},
+           {"username": "orders", "password": "..."}],
+ "acls": [{"subject": "User:orders", "policies": [{"entries": [
+            {"resource": "Topic:Orders", "actions": ["Pub", "Sub", "Get"], "decision": "Allow"}]}]}]}"""
+
+_HINT = f"write them as in\n{EXAMPLE}"
 
 
 @dataclass
@@ -32,21 +36,34 @@ class _Said(JsonBody):
 
 
 class AccessControl:
-    """What a text says of users and rules; LearnerError for one that cannot be understood, or has no super user."""
+    """What a text says of users and rules.
+
+    LearnerError for a text that cannot be understood, all of it, or that has no super user who is let in.
+    """
 
     def __init__(self, text: str) -> None:
         try:
-            self._said = _Said.decode(text.encode("utf-8", "replace"))
+            written = fastjson.loads_object("AccessControl", text.encode("utf-8", "replace"))
+            said = _Said.from_json(written)
         except ProtocolError as error:
-            raise LearnerError(f"the users and rules cannot be read: {error}", f"write them as in {EXAMPLE}") from None
-        for user in self._said.users:
+            raise LearnerError(f"the users and rules cannot be read: {error}", _HINT) from None
+        for word in _lost(written, said):
+            raise LearnerError(f"the users and rules say {word!r}, which means nothing there", _HINT)
+        for user in said.users:
             check_texts(user.username, user.password)
-        self._first = next((user for user in self._said.users if user.is_super), None)
+        self._acls = said.acls
+        self._users = [
+            replace(user, user_type=user.user_type or NORMAL, user_status=user.user_status or ENABLE)
+            for user in said.users
+        ]
+        self._first = next((user for user in self._users if user.is_super and user.user_status == ENABLE), None)
         if self._first is None:
-            raise LearnerError("there is no super user, so nobody could ever change a rule", f"add one as in {EXAMPLE}")
+            raise LearnerError("there is no super user who is let in, so nobody could ever change a rule", _HINT)
 
     def settings(self) -> dict[str, Any]:
-        """The settings of brokers and proxies: access control is on, and the first super user is also the inner one."""
+        """The settings of brokers and proxies: access control is on, and the first super user who is let in is also the
+        inner one.
+        """
         first = self._first
         assert first is not None
         return {
@@ -59,16 +76,35 @@ class AccessControl:
         }
 
     def give(self, lab: Lab) -> None:
-        """Let each broker have the users and the rules; LearnerError for what a broker refuses."""
+        """Let each broker have the users and the rules, beside those that it has; LearnerError for what it refuses."""
         for broker in lab.brokers:
             auth = broker.running().auth
             try:
-                for user in self._said.users:
-                    if auth.user(user.username) is None:
-                        auth.create_user(User.from_json(user.to_json()))
-                    else:
-                        auth.update_user(user)
-                for acl in self._said.acls:
-                    auth.update_acl(Acl.from_json(acl.to_json()))
+                for user in self._users:
+                    auth.put_user(user)
+                for acl in self._acls:
+                    auth.update_acl(acl)
             except (AuthenticationException, AuthorizationException) as error:
-                raise LearnerError(f"the users and rules are refused: {error}", f"write them as in {EXAMPLE}") from None
+                raise LearnerError(f"the users and rules are refused: {error}", _HINT) from None
+
+
+def _lost(written: Any, understood: Any) -> Iterator[str]:
+    """The words of what was written that are not in what was understood."""
+    match understood:
+        case JsonBody():
+            kind: type = type(understood)
+            members = {camel_case(one.name): getattr(understood, one.name) for one in fields(kind)}
+            for name, value in written.items():
+                if name not in members:
+                    yield str(name)
+                elif value is not None:
+                    yield from _lost(value, members[name])
+        case [JsonBody(), *_]:
+            for one, other in zip(written, understood, strict=True):
+                yield from _lost(one, other)
+        case list():
+            known = {word.lower() for word in understood}
+            yield from (word for word in written if word.lower() not in known)
+        case _:
+            if written.lower() != (understood or "").lower():
+                yield written

@@ -9,6 +9,7 @@ from mqlab.arguments import named_values
 from mqlab.broker import BrokerConfig
 from mqlab.errors import LearnerError
 from mqlab.lab.processes import AUTH_SETTINGS
+from mqlab.protocol.header_codec import camel_case
 from mqlab.protocol.java_properties import property_names, update_settings
 from mqlab.scenarios.registry import scenario
 from mqlab.scenarios.words import Flush
@@ -82,7 +83,7 @@ def broker_settings(text: str, acl: str = "") -> dict[str, Any]:
     given = named_values([part.strip() for part in text.split(";") if part.strip()])
     found: dict[str, Any] = {"broker_role": given.pop(ROLE)} if ROLE in given else {}
     kinds: list[Any] = [BrokerConfig(), MessageStoreConfig()]
-    if any(snake_case(name).startswith(AUTH_SETTINGS) for name in given):
+    if any(name.startswith(tuple(map(camel_case, AUTH_SETTINGS))) for name in given):
         from mqlab.auth import AuthConfig
 
         kinds.append(AuthConfig())
@@ -99,8 +100,3 @@ def broker_settings(text: str, acl: str = "") -> dict[str, Any]:
 
         found = AccessControl(acl).settings() | found
     return found
-
-
-def snake_case(name: str) -> str:
-    """A setting's name of RocketMQ in Python's case."""
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mqlab import Lab, Message
-from mqlab.auth import SessionCredentials
+from mqlab.auth import AuthConfig, SessionCredentials
 from mqlab.client import CONSUME_SUCCESS, RECONSUME_LATER
 from mqlab.client.v5 import FilterExpression
 from mqlab.client.v5 import Message as Message5
@@ -317,6 +317,13 @@ def test_the_password_stands_in_no_text_of_the_objects() -> None:
     lab = guarded()
     assert "secret" not in repr(ALICE)
     assert "secret" not in repr(lab.brokers[0].running().auth.user("alice"))
+    config = repr(lab.brokers[0].running().auth.config)
+    assert "authentication_enabled=True" in config
+    assert "12345678" not in config
+    assert "xyz" not in config
+    with pytest.raises(LearnerError, match="inner_client_authentication_credentials names nobody") as refused:
+        AuthConfig(True, inner_client_authentication_credentials='{"secretKey":"xyz"}')
+    assert "xyz" not in str(refused.value)
 
 
 def test_a_world_that_asks_for_nothing_imports_none_of_it() -> None:

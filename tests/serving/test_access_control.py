@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -20,17 +21,54 @@ from mqlab.protocol.v2 import definition as d
 from mqlab.protocol.v2 import service as v2
 from mqlab.protocol.v2.protobuf import decode, encode
 from mqlab.replay import read_report, replay
+from mqlab.scenarios import get
+from mqlab.scenarios.access_control import EXAMPLE
 from tests.serving.conftest import Connects, Program, Server, start
 
 ADMIN, ORDERS = SessionCredentials("admin", "12345678"), SessionCredentials("orders", "secret")
 ENTRY = {"resource": "Topic:T", "actions": ["Pub", "Sub", "Get"], "decision": "Allow"}
-SAID = {
+SAID: dict[str, Any] = {
     "users": [
         {"username": "admin", "password": "12345678", "userType": "Super"},
         {"username": "orders", "password": "secret"},
     ],
     "acls": [{"subject": "User:orders", "policies": [{"entries": [ENTRY]}]}],
 }
+
+
+def said(*acls: dict[str, Any], **more: Any) -> str:
+    """The users, other rules, and what else is said."""
+    return json.dumps({**SAID, "acls": acls, **more})
+
+
+def with_rule(**change: Any) -> str:
+    """One rule, which is changed."""
+    return said({"subject": "User:orders", "policies": [{"entries": [{**ENTRY, **change}]}]})
+
+
+def with_user(**change: Any) -> str:
+    """A further user, who is changed."""
+    return said(users=[*SAID["users"], {"username": "bob", "password": "x", **change}])
+
+
+MISSPELT = {
+    "rules": said(rules=[]),
+    "userTyp": with_user(userTyp="Normal"),
+    "userstatus": with_user(userstatus="disable"),
+    "disabled": with_user(userStatus="disabled"),
+    "Admin": with_user(userType="Admin"),
+    "pasword": with_user(pasword="y"),
+    "sourceIp": with_rule(sourceIp=["10.0.0.7"]),
+    "Publish": with_rule(actions=["Pub", "Publish", "Sub"]),
+    "Denied": with_rule(decision="Denied"),
+    "Tpic:T": with_rule(resource="Tpic:T"),
+    "Topic:a*b*": with_rule(resource="Topic:a*b*"),
+    "Any:T": with_rule(resource="Any:T"),
+    "orders": said({"subject": "orders", "policies": [{"entries": [ENTRY]}]}),
+    "policyTyp": said({"subject": "User:orders", "policies": [{"policyTyp": "Default", "entries": [ENTRY]}]}),
+    "Defualt": said({"subject": "User:orders", "policies": [{"policyType": "Defualt", "entries": [ENTRY]}]}),
+}
+"""Texts with a word that nobody would understand, by that word."""
 
 
 @pytest.fixture
@@ -127,19 +165,80 @@ def test_settings_are_those_of_rocketmq_and_users_stay_in_a_directory(
     ("text", "words"),
     [
         ("{", "the users and rules cannot be read"),
+        (said(users=[{**SAID["users"][0], "userStatus": "disable"}]), "there is no super user who is let in"),
+        (said({"subject": "User:orders", "policies": [{"entries": []}]}), "The policies is empty."),
+        (said({"policies": [{"entries": [ENTRY]}]}), "The subject is null."),
+        *((text, f"say {word!r}, which means nothing there") for word, text in MISSPELT.items()),
         ('{"users": []}', "there is no super user"),
         ('{"users": [{"username": "a", "password": "", "userType": "Super"}]}', "names nobody"),
         ('{"users": [{"username": "a", "password": "b", "userType": "Super"}, {"username": "c"}]}', "password can not"),
         ('{"users": [{"username": "\\ud800", "password": "b", "userType": "Super"}]}', "a user's name is text, not"),
-        (json.dumps({**SAID, "acls": [{"subject": "User:x", "policies": [{"entries": [ENTRY]}]}]}), "is not exist"),
+        (said({"subject": "User:x", "policies": [{"entries": [ENTRY]}]}), "is not exist"),
     ],
 )
 def test_a_file_that_says_nothing_useful_is_refused_with_what_to_do(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "acl.json").write_text(text, encoding="utf-8")
     with pytest.raises(LearnerError) as refused:
-        serve.main(["--port", "0", "--acl", str(tmp_path / "acl.json")])
+        serve.opened(["--port", "0", "--acl", str(tmp_path / "acl.json")])
     assert words in str(refused.value)
     assert "What to do" in str(refused.value)
+
+
+def test_no_word_is_lost_where_all_is_right_however_it_is_written() -> None:
+    entry = {"resource": "topic:T", "actions": ["PUB", "get"], "sourceIps": ["10.0.0.0/8"], "decision": "DENY"}
+    policies = [{"policyType": "default", "entries": [entry, {**ENTRY, "sourceIps": None}]}]
+    users = [*SAID["users"], {"username": "bob", "password": "x", "userType": "normal", "userStatus": "ENABLE"}]
+    lab = get("served").build(
+        7, parameters={"acl": said({"subject": "user:bob", "policies": policies}, users=users)}
+    )
+    acl = lab.brokers[0].running().auth.acl("User:bob")
+    assert acl is not None
+    assert acl.to_json() == {
+        "subject": "User:bob",
+        "policies": [{"policyType": "Default", "entries": [
+            {"resource": "Topic:T", "actions": ["Pub", "Get"], "sourceIps": ["10.0.0.0/8"], "decision": "Deny"}, ENTRY,
+        ]}],
+    }  # fmt: skip
+
+
+def test_the_example_of_the_hint_can_be_taken() -> None:
+    lab = get("served").build(7, parameters={"brokers": 2, "acl": EXAMPLE})
+    for broker in lab.brokers:
+        auth = broker.running().auth
+        assert [(user.username, user.is_super) for user in auth.users(None)] == [("admin", True), ("orders", False)]
+        assert [acl.subject for acl in auth.acls(None, None)] == ["User:orders"]
+
+
+def test_a_file_says_what_its_users_are_whatever_they_were(tmp_path: Path) -> None:
+    """With --store the other users and rules of the directory stay as they are."""
+    store = ["--store", str(tmp_path), "--proxies", "0", "--port", "0", "--acl", str(tmp_path / "acl.json")]
+    for users in (
+        [SAID["users"][0], {"username": "orders", "password": "old", "userType": "Super", "userStatus": "disable"},
+         {"username": "bob", "password": "x", "userType": "Super"}],
+        SAID["users"],
+    ):  # fmt: skip
+        (tmp_path / "acl.json").write_text(said(users=users), encoding="utf-8")
+        lab, serving = serve.opened(store)
+        serving.close()
+        lab.brokers[0].node.disk.unlock()
+    assert [user.to_json() for user in lab.brokers[0].running().auth.users(None)] == [
+        {"username": name, "password": password, "userType": kind, "userStatus": "enable"}
+        for name, password, kind in (
+            ("admin", "12345678", "Super"), ("bob", "x", "Super"), ("orders", "secret", "Normal")
+        )
+    ]  # fmt: skip
+
+
+def test_who_slaves_sign_as_is_a_super_user_who_is_let_in() -> None:
+    users = [
+        {"username": "off", "password": "x", "userType": "Super", "userStatus": "disable"},
+        {"username": "on", "password": "y", "userType": "Super"},
+    ]
+    lab = get("served").build(7, parameters={"slaves": 1, "acl": said(users=users)})
+    lab.run_for(seconds=70)
+    kinds = {r.kind for r in lab.history.records() if r.node == "slave-a"}
+    assert "SlaveSynchronized" in kinds
+    assert "SlaveSynchronizeFailed" not in kinds
 
 
 def test_a_file_that_is_not_there_is_said() -> None:

@@ -17,7 +17,6 @@ from mqlab.broker.auth.auth_tables import AclTable, UserTable
 from mqlab.errors import LearnerError
 from mqlab.protocol.codes import ResponseCode
 from mqlab.remoting import AbortProcessException, RPCHook
-from mqlab.store import BrokerRole
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts
@@ -53,12 +52,10 @@ class BrokerAuth:
     def guard(self) -> None:
         """Look at each request from now on, as the settings say, and sign what the broker asks of others.
 
-        LearnerError when nobody could ever be let in, or a slave has nothing to sign with.
+        LearnerError when nobody could ever be let in.
         """
         config, broker = self.config, self._broker
         credentials = config.inner_credentials
-        if broker.message_store_config.broker_role is BrokerRole.SLAVE:
-            config.check_inner_client(f"the slave {broker.node.name}")
         if credentials is not None:
             broker.broker_outer_api.remoting_client.rpc_hooks.append(AclClientRPCHook(credentials))
         if not config.authentication_enabled:
@@ -81,17 +78,24 @@ class BrokerAuth:
     def users(self, name_filter: str | None) -> list[User]:
         """All users whose names hold a text."""
         users = self._user_table.users
-        wanted = (name_filter or "").strip() and (name_filter or "")
+        wanted = _wanted(name_filter)
         return [users[name] for name in sorted(users, key=key_bytes) if wanted in name]
+
+    def put_user(self, user: User) -> None:
+        """Add a user, or change what is given of one who is there."""
+        if user.username in self._user_table.users:
+            self.update_user(user)
+        else:
+            self.create_user(user)
 
     def create_user(self, user: User) -> None:
         """Add a user: a normal one who is let in, unless said otherwise. AuthenticationException if he is there."""
         check_user(user, is_new=True)
         if self.user(user.username) is not None:
             raise AuthenticationException("The user is existed")
-        user.user_type = user.user_type or NORMAL
-        user.user_status = user.user_status or ENABLE
-        self._user_table.users[user.username] = user
+        self._user_table.users[user.username] = User(
+            user.username, user.password, user.user_type or NORMAL, user.user_status or ENABLE
+        )
         self._user_table.persist()
 
     def update_user(self, user: User) -> None:
@@ -145,13 +149,12 @@ class BrokerAuth:
         As in RocketMQ a resource filter that the subject holds chooses nothing.
         """
         acls = self._acl_table.acls
-        subject_text = subject_filter if (subject_filter or "").strip() else ""
-        resource_text = resource_filter if (resource_filter or "").strip() else ""
+        subject_text, resource_text = _wanted(subject_filter), _wanted(resource_filter)
         found = []
         for subject in sorted(acls, key=key_bytes):
-            if (subject_text or "") not in subject:
+            if subject_text not in subject:
                 continue
-            wanted = "" if resource_text is None or resource_text in subject else resource_text
+            wanted = "" if resource_text in subject else resource_text
             policies = []
             for policy in acls[subject].policies:
                 entries = [entry for entry in policy.entries if wanted in entry.about.key]
@@ -185,6 +188,11 @@ class BrokerAuth:
         if resource is None or not acl.policies:
             del self._acl_table.acls[subject]
         self._acl_table.persist()
+
+
+def _wanted(text: str | None) -> str:
+    """What a filter looks for; a blank one for "", which is in every text."""
+    return text if text and text.strip() else ""
 
 
 class RequestPipeline(RPCHook):

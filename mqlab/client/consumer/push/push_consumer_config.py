@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from mqlab.client.client_config import ClientConfig
 from mqlab.errors import MQClientException
+from mqlab.protocol.header_codec import camel_case
 from mqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from mqlab.protocol.topics import DEFAULT_CONSUMER_GROUP, check_group
 from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
@@ -95,7 +96,7 @@ def check_push_config(config: PushConsumerConfig, group: str) -> None:
         )
     for name in ("message_model", "consume_from_where", "allocate_message_queue_strategy"):
         if getattr(config, name) is None:
-            raise MQClientException(f"{_java_name(name)} is null")
+            raise MQClientException(f"{camel_case(name)} is null")
     if config.consume_timestamp is not None:
         check_timestamp(config.consume_timestamp)
     for name, (lowest, highest) in RANGES.items():
@@ -113,7 +114,7 @@ def check_push_config(config: PushConsumerConfig, group: str) -> None:
 def _check_range(config: PushConsumerConfig, name: str, lowest: int, highest: int) -> None:
     value = getattr(config, name)
     if not isinstance(value, int) or not lowest <= value <= highest:
-        raise MQClientException(f"{_java_name(name)} Out of range [{lowest}, {highest}]: it is {value!r}")
+        raise MQClientException(f"{camel_case(name)} Out of range [{lowest}, {highest}]: it is {value!r}")
 
 
 def check_timestamp(text: str) -> None:
@@ -124,8 +125,3 @@ def check_timestamp(text: str) -> None:
         raise MQClientException(
             f"consumeTimestamp is invalid, the valid format is yyyyMMddHHmmss,but received {text}"
         ) from None
-
-
-def _java_name(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(word.capitalize() for word in rest)
