@@ -197,19 +197,16 @@ class Lab(Looking, Acting):
         disk is that directory of this machine, which one program at a time works on: it recovers what is there, and
         such a world cannot be replayed.
         """
-        disk = None
-        if directory:
-            from mqlab.sim.real_disk import RealDisk
-
-            disk = RealDisk(directory)
-            disk.lock(f"{settings.get('store_path_root_dir', 'store')}/lock")
         if slave_of:
             settings = {**self._settings_of_slave(slave_of), **settings}
         with self._new_node(name, "slave" if slave_of else "broker", letters=True) as node:
             process = BrokerProcess(self, node, settings)
             process.prepare = prepare
-            if disk is not None:
-                node.disk = disk
+            if directory:
+                from mqlab.sim.real_disk import RealDisk
+
+                node.disk = disk = RealDisk(directory)
+                disk.lock(f"{settings.get('store_path_root_dir', 'store')}/lock")
                 self._note_change("a directory of this machine")
         return self._add(process, start)
 
@@ -386,8 +383,22 @@ class Lab(Looking, Acting):
             self.processes[process.name] = process
             if start:
                 start_process(self.world, process.name)
-                self.world.run_until(process.is_up, START_LIMIT_MS, what=f"the start of {process.name}")
+                try:
+                    self.world.run_until(process.is_up, START_LIMIT_MS, what=f"the start of {process.name}")
+                except MqlabError:
+                    if process.node.life.over:
+                        self._take_away(process)
+                    raise
         return process
+
+    def _take_away(self, process: Process) -> None:
+        """Forget a process that has refused its first start, so that the cell can be corrected and run again."""
+        from mqlab.sim.real_disk import RealDisk
+
+        del self.processes[process.name]
+        self.world.take_away(process.node)
+        if isinstance(process.node.disk, RealDisk):
+            process.node.disk.unlock()
 
     def _client(
         self, node: str, kind: str, client_class: type[ClientT], group: str, settings: dict[str, Any]

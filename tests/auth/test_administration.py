@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,7 @@ from mqlab.auth.acl import Policy, PolicyEntry
 from mqlab.protocol.codes import RequestCode
 from tests.auth.conftest import AUTH, SUPER, Program, guarded
 
+SERVING = Path(__file__).parents[2] / "docs" / "serving.md"
 MAX_OFFSET = {"topic": "T", "queueId": "0"}
 
 
@@ -34,6 +38,15 @@ def test_a_subject_is_found_however_it_is_written(subject: str) -> None:
     )
     assert program.ask(RequestCode.AUTH_DELETE_ACL, {"subject": subject}, credentials=SUPER).code == 0
     assert lab.brokers[0].running().auth.acl("User:bob") is None
+
+
+def test_the_cell_of_the_documentation_runs() -> None:
+    text = SERVING.read_text(encoding="utf-8")
+    (cell,) = re.findall(r"^In a cell:\n\n```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {}
+    exec(cell, names)
+    stored = [r for r in names["lab"].history.records() if r.kind == "MessageStored" and r.topic == "Orders"]
+    assert len(stored) == 1
 
 
 def test_policies_without_rules_are_none() -> None:

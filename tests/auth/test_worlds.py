@@ -261,6 +261,8 @@ def test_half_of_a_configuration_is_refused_with_what_to_do(settings: dict[str, 
         lab.broker(**settings)
     assert words in str(refused.value)
     assert "What to do" in str(refused.value)
+    assert lab.brokers == []
+    assert lab.broker(**AUTH).name == "broker-a"
 
 
 def test_slaves_and_proxies_without_credentials_are_refused() -> None:

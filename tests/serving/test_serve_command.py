@@ -178,6 +178,19 @@ def test_what_makes_the_world_that_serve_builds_is_refused_beside_a_scenario(giv
     assert "What to do" in str(refused.value)
 
 
+def test_a_directory_is_free_again_when_its_broker_is_refused(tmp_path: Path) -> None:
+    lab = Lab(7)
+    lab.name_server()
+    refused = []
+    for settings in ({"flush": "SYNC_FLUSH"}, {"authentication_enabled": True}):
+        with pytest.raises(LearnerError) as error:
+            lab.broker(directory=tmp_path, **settings)
+        refused.append(error)
+    assert "has no setting 'flush'" in str(refused[0].value)
+    assert "asks for signatures and has no users" in str(refused[1].value)
+    assert lab.broker(directory=tmp_path).is_up()
+
+
 def test_no_fault_is_done_to_a_real_directory(tmp_path: Path) -> None:
     lab = Lab(7)
     lab.name_server()
