@@ -66,13 +66,15 @@ class Program:
         body: bytes | None = None,
         credentials: SessionCredentials | None = None,
         change: Mapping[str, str] | None = None,
+        *,
+        broker: int = 0,
     ) -> RemotingCommand:
-        """The answer to a request that is signed, and then changed."""
+        """The answer of a broker to a request that is signed, and then changed."""
         request = RemotingCommand.request(code, None, body)
         request.add_ext_fields(dict(fields or {}))
         if credentials is not None:
             AclClientRPCHook(credentials).do_before_request("", request)
         request.add_ext_fields(dict(change or {}))
-        call = self._remoting.invoke_sync(self._lab.brokers[0].address, request, 10_000)
+        call = self._remoting.invoke_sync(self._lab.brokers[broker].address, request, 10_000)
         answer: RemotingCommand = played(self._lab, self.node, call)
         return answer

@@ -10,13 +10,17 @@ import pytest
 
 from mqlab import Lab, Message
 from mqlab.auth import AuthConfig, SessionCredentials
+from mqlab.auth.session_credentials import signed_metadata
 from mqlab.client import CONSUME_SUCCESS, RECONSUME_LATER
-from mqlab.client.v5 import FilterExpression
+from mqlab.client.v5 import ConsumeResult, FilterExpression, MessageView
 from mqlab.client.v5 import Message as Message5
 from mqlab.client.v5.errors import ClientException
 from mqlab.errors import LearnerError, MQBrokerException, MQClientException
 from mqlab.protocol.codes import RequestCode
-from tests.auth.conftest import ALICE, AUTH, SUPER, Program, guarded
+from mqlab.protocol.v2 import definition as d
+from mqlab.protocol.v2 import service as v2
+from mqlab.rpc import RpcClient
+from tests.auth.conftest import ALICE, AUTH, SUPER, Program, guarded, played
 from tests.worlds import noting, send, started_consumer, started_producer
 
 MAX_OFFSET = {"topic": "T", "queueId": "0"}
@@ -112,6 +116,16 @@ def test_a_consumer_needs_get_beside_sub_to_learn_where_a_queue_ends() -> None:
     assert got == [b"a"]
 
 
+def noted_of_5_x(got: list[bytes | None]) -> Any:
+    """A listener that notes the body of each message."""
+
+    def listener(message: MessageView) -> ConsumeResult:
+        got.append(message.body)
+        return ConsumeResult.SUCCESS
+
+    return listener
+
+
 def test_clients_of_5_x_sign_each_call() -> None:
     lab = guarded()
     lab.proxy(**AUTH)
@@ -124,6 +138,14 @@ def test_clients_of_5_x_sign_each_call() -> None:
     (message,) = lab.run(consumer.receive(1, 30_000))
     lab.run(consumer.ack(message))
     assert message.body == b"a"
+    got: list[bytes | None] = []
+    push = lab.push_consumer_v5("g2", credentials=ALICE)
+    push.subscribe("T", FilterExpression("*"))
+    push.set_message_listener(noted_of_5_x(got))
+    lab.run(push.start())
+    lab.run_for(seconds=30)
+    assert got == [b"a"]
+    assert not [r for r in lab.history.records() if r.kind in ("RpcRefused", "RequestRefused")]
     with pytest.raises(ClientException, match=r"\[UNAUTHORIZED\] User:alice has no permission to access Topic:U"):
         lab.run(producer.send(Message5("U", b"a")))
     wrong = lab.producer_v5(credentials=SessionCredentials("alice", "wrong"))
@@ -135,6 +157,18 @@ def test_clients_of_5_x_sign_each_call() -> None:
     with pytest.raises(ClientException, match=r"\[UNAUTHORIZED\] username cannot be null"):
         lab.run(unsigned.send(Message5("T", b"b")))
     assert len(stored(lab, "T")) == 1
+
+
+def test_nobody_becomes_somebody_else_by_a_header() -> None:
+    lab = guarded()
+    proxy = lab.proxy(**AUTH)
+    node = lab.node("program")
+    metadata = {**signed_metadata(ALICE, 1_735_689_600_000), "x-mq-client-id": "c", "x-mq-authorization-ak": "rocketmq"}
+    asked = v2.QueryRouteRequest(d.Resource(name="U"), d.Endpoints(d.AddressScheme.IPV4, (d.Address("h", 1),)))
+    call = RpcClient(node, metadata).unary(proxy.address, v2.QUERY_ROUTE, asked, 5_000)
+    status = played(lab, node, call).status
+    assert status.code == d.Code.UNAUTHORIZED
+    assert status.message.startswith("User:alice has no permission to access Topic:U from ")
 
 
 def test_a_proxy_hears_of_a_new_rule_from_the_second_call_after_20_s() -> None:
