@@ -34,6 +34,7 @@ OTHER_FILES = 500
 """Files that are open beside connections."""
 
 PROXY_PORT = 8_081
+
 OF_THE_SERVED_WORLD = ("acl", "set", "brokers", "slaves", "proxies", "topic", "sync_flush")
 """Options that say what is in the world, where no scenario says it."""
 

@@ -30,7 +30,9 @@ _HINT = f"write them as in\n{EXAMPLE}"
 
 
 @dataclass
-class _Said(JsonBody):
+class UsersAndRules(JsonBody):
+    """The users and rules that a text says."""
+
     users: list[User] = field(default_factory=list)
     acls: list[Acl] = field(default_factory=list)
 
@@ -43,8 +45,8 @@ class AccessControl:
 
     def __init__(self, text: str) -> None:
         try:
-            written = fastjson.loads_object("AccessControl", text.encode("utf-8", "replace"))
-            said = _Said.from_json(written)
+            written = fastjson.loads_object("UsersAndRules", text.encode("utf-8", "replace"))
+            said = UsersAndRules.from_json(written)
         except ProtocolError as error:
             raise LearnerError(f"the users and rules cannot be read: {error}", _HINT) from None
         for word in _lost(written, said):

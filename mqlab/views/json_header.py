@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from mqlab.protocol import codes
+from mqlab.protocol.header_codec import camel_case
 from mqlab.protocol.headers import SendMessageRequestHeaderV2
 
 _KEY = re.compile(r'[{},\s]*"((?:[^"\\]|\\.)*)"\s*:\s*')
@@ -68,8 +69,7 @@ def _long_name(key: str, names: dict[str, str]) -> str:
     """The key, and for the one-letter keys of a send what the letter stands for."""
     if key not in names:
         return key
-    first, *rest = names[key].split("_")
-    return f"{key} = {first}{''.join(word.title() for word in rest)}"
+    return f"{key} = {camel_case(names[key])}"
 
 
 def _said(key: str, value: object, is_request: bool) -> str:
