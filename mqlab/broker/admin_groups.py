@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mqlab.broker.broker_stats import GROUP_GET_NUMS
 from mqlab.broker.errors import RequestError
 from mqlab.protocol import headers as h
 from mqlab.protocol.bodies import (
@@ -181,6 +182,7 @@ class AdminGroups:
                 for queue_id in range(config.read_queue_nums):
                     queue = self._queue(topic, queue_id)
                     stats.offset_table[queue] = self._progress(header.consumer_group, topic, queue_id)
+                stats.consume_tps += self._consume_tps(header.consumer_group, topic)
         return RemotingCommand.response(ResponseCode.SUCCESS, body=stats.encode())
 
     def _fetch_all_consume_stats(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
@@ -206,9 +208,13 @@ class AdminGroups:
                     body.total_diff += progress.broker_offset - progress.consumer_offset
                     body.total_inflight_diff -= progress.consumer_offset
                     progress.pull_offset = 0
-                told.append(ConsumeStats(table))
+                told.append(ConsumeStats(table, self._consume_tps(group, topic)))
             body.consume_stats_list.append({group: told})
         return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
+
+    def _consume_tps(self, group: str, topic: str) -> float:
+        """How many messages the group was given a second over the last minute."""
+        return self._broker.stats.tps(GROUP_GET_NUMS, f"{topic}@{group}")
 
     def _queue(self, topic: str, queue_id: int) -> MessageQueue:
         return MessageQueue(topic, self._broker.broker_config.broker_name, queue_id)

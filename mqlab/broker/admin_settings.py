@@ -13,6 +13,7 @@ from mqlab.protocol.headers import (
     GetBrokerConfigResponseHeader,
     NotifyMinBrokerIdChangeRequestHeader,
     ResetMasterFlushOffsetHeader,
+    ViewBrokerStatsDataRequestHeader,
 )
 from mqlab.protocol.java_properties import (
     decode_java_properties,
@@ -57,6 +58,7 @@ class AdminSettings:
             RequestCode.UPDATE_BROKER_CONFIG: self._update_broker_config,
             RequestCode.GET_BROKER_CONFIG: self._get_broker_config,
             RequestCode.GET_BROKER_RUNTIME_INFO: self._get_broker_runtime_info,
+            RequestCode.VIEW_BROKER_STATS_DATA: self._view_broker_stats_data,
             RequestCode.GET_BROKER_HA_STATUS: self._get_broker_ha_status,
             RequestCode.GET_TIMER_CHECK_POINT: self._get_timer_check_point,
             RequestCode.GET_TIMER_METRICS: self._get_timer_metrics,
@@ -94,6 +96,18 @@ class AdminSettings:
 
     def _get_broker_runtime_info(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         return RemotingCommand.response(ResponseCode.SUCCESS, body=KVTable(self.runtime_info()).encode())
+
+    def _view_broker_stats_data(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        from mqlab.protocol.bodies import BrokerStatsData, BrokerStatsItem
+
+        name, key = request.header_as(ViewBrokerStatsDataRequestHeader)
+        stats = self._broker.stats
+        item = stats.item(name, key)
+        if item is None:
+            raise RequestError(ResponseCode.SYSTEM_ERROR, f"The stats <{name}> <{key}> not exist")
+        over = (item.in_minute(stats.age_ms), item.in_hour(stats.age_ms), item.in_day(stats.age_ms))
+        body = BrokerStatsData(*(BrokerStatsItem(*snapshot) for snapshot in over))
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
 
     def _get_broker_ha_status(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         """Which slaves the broker has, or how it follows its master; a master that never had a slave has none."""
@@ -140,15 +154,24 @@ class AdminSettings:
         """How the broker is doing, under RocketMQ's names; a part of what a real one tells."""
         broker = self._broker
         store, stats = broker.message_store, broker.stats
-        info = {
+        stats.turn_day()
+        disk = broker.node.disk
+        info: dict[str, object] = {
             "bootTimestamp": stats.boot_ms,
             "brokerActive": "true",
             "brokerVersion": CURRENT_VERSION,
             "brokerVersionDesc": "V5_3_3",
+            "commitLogDiskRatio": disk.used_bytes / disk.capacity_bytes if disk.capacity_bytes else 0.0,
             "commitLogMinOffset": max(0, store.min_phy_offset),
             "commitLogMaxOffset": store.max_phy_offset,
             "dispatchBehindBytes": store.dispatch_behind_bytes,
             "earliestMessageTimeStamp": store.get_earliest_message_time(),
+            "getTransferredTps": stats.transferred_tps,
+            "msgGetTotalTodayMorning": stats.got_today_morning,
+            "msgGetTotalYesterdayMorning": stats.got_yesterday_morning,
+            "msgPutTotalTodayMorning": stats.put_today_morning,
+            "msgPutTotalYesterdayMorning": stats.put_yesterday_morning,
+            "putTps": stats.put_tps,
             "msgGetTotalTodayNow": stats.messages_got,
             "msgPutTotalTodayNow": stats.messages_put,
             "startAcceptSendRequestTimeStamp": broker.broker_config.start_accept_send_request_time_stamp,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mqlab.broker.broker_stats import TOPIC_PUT_NUMS
 from mqlab.broker.errors import RequestError
 from mqlab.broker.topic_attributes import parse_attributes
 from mqlab.errors import LearnerError
@@ -150,7 +151,8 @@ class AdminTopics:
                 max_offset,
                 self._store.get_message_store_timestamp(topic, queue_id, max_offset - 1) if max_offset else 0,
             )
-        return RemotingCommand.response(ResponseCode.SUCCESS, body=TopicStatsTable(table).encode())
+        stats = TopicStatsTable(table, self._broker.stats.tps(TOPIC_PUT_NUMS, topic))
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=stats.encode())
 
 
 def _check_name(topic: str) -> None:

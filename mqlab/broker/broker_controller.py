@@ -99,7 +99,7 @@ class BrokerController(WholeBroker):
         self.broker_addr = f"{self.broker_ip}:{broker_config.listen_port}"
         self.registered_once = False
         self.is_shutdown = False
-        self.stats = BrokerStats(node.now_ms())
+        self.stats = BrokerStats(node, broker_config.broker_cluster_name)
         self.config_version = DataVersion(node.now_ms())
 
         config_path = self.message_store_config.path("config")

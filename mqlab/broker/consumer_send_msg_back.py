@@ -83,7 +83,15 @@ class ConsumerSendMsgBack:
         properties.setdefault("ORIGIN_MESSAGE_ID", original.offset_msg_id)
         copy = self._copy(original, topic, queue_id, properties)
         self._emit(header.group, copy, original, delay_level)
-        return answer_when_put(broker.message_store.put_message(copy), "the answer to a message sent back", _answer)
+
+        def answer(result: PutMessageResult) -> RemotingCommand:
+            if result.status not in STORED_CODES:
+                return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, result.status.value)
+            if result.is_ok:
+                broker.stats.sent_back(header.group, original.properties.get("RETRY_TOPIC", original.topic))
+            return RemotingCommand.response(ResponseCode.SUCCESS)
+
+        return answer_when_put(broker.message_store.put_message(copy), "the answer to a message sent back", answer)
 
     @staticmethod
     def _delay_level(
@@ -131,9 +139,3 @@ class ConsumerSendMsgBack:
                     delay_level,
                 )
             )
-
-
-def _answer(result: PutMessageResult) -> RemotingCommand:
-    if result.status in STORED_CODES:
-        return RemotingCommand.response(ResponseCode.SUCCESS)
-    return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, result.status.value)

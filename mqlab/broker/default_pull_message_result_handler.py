@@ -91,7 +91,9 @@ class DefaultPullMessageResultHandler:
         response = RemotingCommand.response(code, result.status.value, response_header)
         if code == ResponseCode.SUCCESS:
             response.body = result.body
-            self._broker.stats.got_nums[header.topic] += result.message_count
+            self._broker.stats.got(
+                header.consumer_group, header.topic, result.message_count, result.buffer_total_size
+            )
         hooks = self._node.hooks
         if hooks.on:
             hooks.emit(

@@ -175,7 +175,7 @@ class DeliverDelayedMessage:
         if not result.is_ok:
             return False
         self._service.update_offset(self.level, unit.queue_offset + 1)
-        self._service.stats.put_nums[message.topic] += result.msg_num
+        self._service.stats.put(message.topic, result.msg_num, result.wrote_bytes)
         hooks = self._node.hooks
         if hooks.on:
             hooks.emit(

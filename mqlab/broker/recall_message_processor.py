@@ -105,7 +105,7 @@ class RecallMessageProcessor(RequestProcessor):
             header = RecallMessageResponseHeader(handle.message_id)
             response = RemotingCommand.response(ResponseCode.SUCCESS, _NOT_SET, header)
             if result.is_ok:
-                self._broker.stats.put_nums[inner.topic] += 1
+                self._broker.stats.put(inner.topic, 1, result.wrote_bytes)
         else:
             response = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, "recall failed, execute error")
         response.add_ext_fields({"MSG_REGION": self._broker.broker_config.region_id})

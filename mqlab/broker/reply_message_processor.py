@@ -146,4 +146,4 @@ class ReplyMessageProcessor(RequestProcessor):
         result = await self._broker.message_store.put_and_wait(reply)
         if result.status in STORED_CODES:
             response.header = SendMessageResponseHeader(result.msg_id, reply.queue_id, result.logics_offset)
-            self._broker.stats.put_nums[reply.topic] += result.msg_num
+            self._broker.stats.put(reply.topic, result.msg_num, result.wrote_bytes)

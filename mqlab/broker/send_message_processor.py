@@ -269,7 +269,7 @@ class SendMessageProcessor(RequestProcessor):
                 result.msg_id, queue_id, result.logics_offset, unique_key, batch_uniq_id, recall_handle
             )
             response = RemotingCommand(code, header, None, RESPONSE_FLAG)
-            self._broker.stats.put_nums[inner.topic] += result.msg_num
+            self._broker.stats.put(inner.topic, result.msg_num, result.wrote_bytes)
         response.add_ext_fields(answer_fields(self._config.region_id, self._config.trace_on))
         if self._node.hooks.on:
             offset = result.logics_offset if result.is_stored else -1

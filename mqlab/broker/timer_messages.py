@@ -23,8 +23,8 @@ def begin_timer(broker: WholeBroker) -> TimerMessageStore:
     """A timer on the files of the broker's disk, running, as if it had been there since the broker's start."""
     stats = broker.stats
 
-    def count_put(topic: str, messages: int) -> None:
-        stats.put_nums[topic] += messages
+    def count_put(topic: str, messages: int, size: int) -> None:
+        stats.put(topic, messages, size)
         if broker.made_pop is None and topic.startswith(REVIVE_TOPIC_PREFIX):
             # An earlier life of the broker has handed messages out, and somebody must read their check points.
             _ = broker.pop

@@ -30,6 +30,24 @@ class TopicStatsTable(JsonBody):
 
 
 @dataclass(slots=True)
+class BrokerStatsItem(JsonBody):
+    """What was counted in a time: the sum, how much of it in a second, and how much at a time."""
+
+    sum: int = 0
+    tps: float = 0.0
+    avgpt: float = 0.0
+
+
+@dataclass(slots=True)
+class BrokerStatsData(JsonBody):
+    """One count of a broker over the last minute, hour and day."""
+
+    stats_minute: BrokerStatsItem
+    stats_hour: BrokerStatsItem
+    stats_day: BrokerStatsItem
+
+
+@dataclass(slots=True)
 class OffsetWrapper(JsonBody):
     """How far a group is in one queue: end of the queue, progress, and what was pulled already."""
 

@@ -54,7 +54,7 @@ class PeekMessageProcessor(RequestProcessor):
             if topic == header.topic or len(records) < header.max_msg_nums:
                 rest += self._peek(header, topic, queue_id, records)
         if records:
-            self._broker.stats.got_nums[header.topic] += len(records)
+            self._broker.stats.got(header.consumer_group, header.topic, len(records), sum(map(len, records)))
         code = ResponseCode.SUCCESS if records else ResponseCode.PULL_NOT_FOUND
         status = GetMessageStatus.FOUND if records else GetMessageStatus.NO_MESSAGE_IN_QUEUE
         return RemotingCommand.response(code, status.value, PopMessageResponseHeader(0, 0, 0, rest), b"".join(records))

@@ -133,7 +133,7 @@ class PopFromQueue:
         if not result.messages:
             self._move_on(work, topic, queue_id, offset, result)
             return True
-        self._stats.got_nums[header.topic] += result.message_count
+        self._stats.got(group, header.topic, result.message_count, result.buffer_total_size)
         if work.order:
             self._services.consumer_order_info_manager.update(
                 header.attempt_id, is_retry, topic, group, queue_id, work.pop_time, header.invisible_time,

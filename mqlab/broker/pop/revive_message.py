@@ -83,7 +83,7 @@ class ReviveMessage:
         if not result.is_stored:
             return f"its copy was not stored: {result.status.value}"
         self.broker.pop.pop_inflight_message_counter.decrement_check_point(ck)
-        self.broker.stats.put_nums[copy.topic] += 1
+        self.broker.stats.put(copy.topic, 1, result.wrote_bytes)
         self._emit_revived(ck, original, copy, retry_topic)
         return ""
 

@@ -102,7 +102,7 @@ class EndTransactionProcessor(RequestProcessor):
     ) -> RemotingCommand:
         if result.status in STORED_CODES:
             if result.is_ok:
-                self._broker.stats.put_nums[real_topic_of(half)] += 1
+                self._broker.stats.put(real_topic_of(half), 1, result.wrote_bytes)
             return self._done(header, half)
         broker = self._broker
         code, remark = refusal(result, broker.message_store_config, broker.describe_disk_use())

@@ -78,7 +78,7 @@ class HalfMessages:
         """Store a message and count it; a store that waits for a flush or for replicas is waited for."""
         result = await self._store.put_and_wait(message)
         if result.is_ok:
-            self._broker.stats.put_nums[message.topic] += 1
+            self._broker.stats.put(message.topic, 1, result.wrote_bytes)
         return result
 
     def renewed(self, half: MessageExt) -> MessageExtBrokerInner:

@@ -82,6 +82,13 @@ class GetAllSubscriptionGroupResponseHeader(NamedTuple):
     total_group_num: int | None = None
 
 
+class ViewBrokerStatsDataRequestHeader(NamedTuple):
+    """How much of this was there over the last minute, hour and day? (VIEW_BROKER_STATS_DATA)"""
+
+    stats_name: str
+    stats_key: str
+
+
 class GetBrokerConfigResponseHeader(NamedTuple):
     """The version of the broker's settings, as JSON; the settings are in the body."""
 

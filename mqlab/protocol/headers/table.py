@@ -17,6 +17,7 @@ REQUEST_HEADERS: dict[int, type] = {
     RequestCode.LITE_PULL_MESSAGE: pull.PullMessageRequestHeader,
     RequestCode.QUERY_MESSAGE: pull.QueryMessageRequestHeader,
     RequestCode.VIEW_MESSAGE_BY_ID: pull.ViewMessageRequestHeader,
+    RequestCode.VIEW_BROKER_STATS_DATA: admin.ViewBrokerStatsDataRequestHeader,
     RequestCode.QUERY_CONSUMER_OFFSET: offset.QueryConsumerOffsetRequestHeader,
     RequestCode.UPDATE_CONSUMER_OFFSET: offset.UpdateConsumerOffsetRequestHeader,
     RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: offset.SearchOffsetRequestHeader,

@@ -67,7 +67,7 @@ class TimerDelivery:
     takes no time; what it refuses is tried again by as many threads as there are in Java.
     """
 
-    def __init__(self, timer: TimerMessageStore, count_put: Callable[[str, int], None]) -> None:
+    def __init__(self, timer: TimerMessageStore, count_put: Callable[[str, int, int], None]) -> None:
         self._timer = timer
         self._node = timer.node
         self._count_put = count_put
@@ -168,7 +168,7 @@ class TimerDelivery:
 
     def _stored(self, due: Due, result: PutMessageResult) -> None:
         message, hooks = due.message, self._node.hooks
-        self._count_put(message.topic, result.msg_num)
+        self._count_put(message.topic, result.msg_num, result.wrote_bytes)
         if not hooks.on:
             return
         if due.record.rolls:

@@ -57,7 +57,7 @@ class TimerMessageStore:
     """
 
     def __init__(
-        self, node: Node, message_store: DefaultMessageStore, origin_us: int, count_put: Callable[[str, int], None]
+        self, node: Node, message_store: DefaultMessageStore, origin_us: int, count_put: Callable[[str, int, int], None]
     ) -> None:
         self.node = node
         self.message_store = message_store

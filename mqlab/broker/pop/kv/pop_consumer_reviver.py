@@ -79,7 +79,7 @@ class PopConsumerReviver:
         if not result.wrote_bytes:
             self._not_revived(record, f"{result.status.value}: {result.remark}")
             return False
-        self._broker.stats.put_nums[retry.topic] += 1
+        self._broker.stats.put(retry.topic, 1, result.wrote_bytes)
         hooks = self._node.hooks
         if hooks.on:
             hooks.emit(
