@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from mqlab.protocol.v2 import service
-from mqlab.protocol.v2.definition import Message
+from mqlab.protocol.v2.definition import Code, Message
 from mqlab.protocol.v2.protobuf import decode, encode
 from mqlab.rpc.status import StatusCode
 
@@ -112,14 +112,22 @@ def _of_polls(real: Call, ours: Call) -> Iterator[Found]:
         shape = [name for answer in mine for name, value in answer._asdict().items() if value is not None]
         if shape != ["status", *["message"] * (len(shape) - 2), "delivery_timestamp"]:
             yield "order", "status, messages, delivery_timestamp", shape
-    if any(answer.message for answer in (*theirs, *mine)):
+    if not any(answer.message for answer in (*theirs, *mine)):
+        yield from _of_calls(real, ours)
         return
-    yield from _of_calls(real, ours)
+    if ours.end is not None and ours.end[1] is not StatusCode.OK:
+        yield "grpc code", StatusCode.OK.name, ours.end[1].name
+    wanted = Code.OK if any(answer.message for answer in mine) else Code.MESSAGE_NOT_FOUND
+    for answer in mine:
+        if answer.status is not None and answer.status.code != wanted:
+            yield "status.code", wanted, answer.status.code
 
 
 def _of_calls(real: Call, ours: Call) -> Iterator[Found]:
     if real.end is not None:
         yield from _of_ends(real, ours)
+    elif ours.end is not None and ours.end[1] is not StatusCode.OK:
+        yield "end", NOTHING, ours.end[1:]
     if real.rpc is None:
         return
     for _, data in real.answers:
