@@ -102,6 +102,13 @@ def test_a_header_of_any_area_is_found_by_its_name() -> None:
         headers.NothingRequestHeader  # noqa: B018  # the access is what is tested
 
 
+def test_every_header_belongs_to_a_code() -> None:
+    table = importlib.import_module("mqlab.protocol.headers.table")
+    known = {*table.REQUEST_HEADERS.values(), *table.RESPONSE_HEADERS.values()}
+    areas = {importlib.import_module(header.__module__) for header in known}
+    assert {value for area in areas for name, value in vars(area).items() if name.endswith("Header")} <= known
+
+
 @pytest.mark.parametrize("part", ["mqlab.protocol", "mqlab.protocol.headers"])
 def test_a_package_of_areas_has_what_they_have_and_nothing_else(part: str) -> None:
     package = importlib.import_module(part)
