@@ -24,7 +24,7 @@ from mqlab.fast.build import environment, state
 from mqlab.lab import Lab
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.headers import SendMessageRequestHeader
-from tests.real.rocketmq import JARS, RealRocketMQ
+from tests.real.rocketmq import JARS, RealRocketMQ, compiled
 from tests.serving.conftest import Program
 
 THREADS, MESSAGES = 16, 20_000
@@ -72,10 +72,8 @@ def beside_the_real_one() -> Iterable[Figure]:
         print(f"serving: there is no {JARS} (make real-jars)")
         return
     with TemporaryDirectory() as classes:
-        jars = f"{JARS.absolute()}/*"
-        source = Path(__file__).with_name("Load.java")
-        subprocess.run(["javac", "-nowarn", "-d", classes, "-cp", jars, str(source)], check=True)
-        load = ["java", "-Xmx200m", "-cp", f"{classes}:{jars}", "Load"]
+        classpath = compiled(JARS, Path(__file__).with_name("Load.java"), Path(classes))
+        load = ["java", "-Xmx200m", "-cp", classpath, "Load"]
         contenders = {"real": real, "plain": own}
         if state() == "current":
             contenders["compiled"] = lambda: own(environment())

@@ -5,10 +5,12 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
+import java.util.Map;
 import java.util.Scanner;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
@@ -17,6 +19,7 @@ import org.apache.rocketmq.client.consumer.store.ReadOffsetType;
 import org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.common.MixAll;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageQueue;
@@ -141,25 +144,29 @@ public class Mqadmin {
         System.out.println(String.join(" ", bodies));
     }
 
-    /** Tells the broker how far the consumers are, when they have done with all that there is; it knows when this returns. */
+    /** Tells the broker how far the consumers are, when they have done with all that there is; it knows when this returns.
+     *  That nothing waits for a retry a consumer knows only when its first poll for one has ended, after 15 s or more. */
     static void commit() throws Exception {
         for (DefaultMQPushConsumer consumer : CONSUMERS) {
             DefaultMQPushConsumerImpl impl = consumer.getDefaultMQPushConsumerImpl();
-            for (MessageQueue queue : impl.getRebalanceImpl().getProcessQueueTable().keySet()) {
-                if (!queue.getTopic().startsWith("%RETRY%")) {
-                    long end = consumer.maxOffset(queue);
-                    until(impl.getOffsetStore(), queue, ReadOffsetType.READ_FROM_MEMORY, end);
-                    impl.persistConsumerOffset();
-                    until(impl.getOffsetStore(), queue, ReadOffsetType.READ_FROM_STORE, end);
-                }
+            Map<MessageQueue, ?> own = impl.getRebalanceImpl().getProcessQueueTable();
+            MessageQueue retries = new MessageQueue(MixAll.getRetryTopic(consumer.getConsumerGroup()), "broker-a", 0);
+            until("the retries are assigned", () -> own.containsKey(retries));
+            OffsetStore offsets = impl.getOffsetStore();
+            offsets.updateOffset(retries, consumer.maxOffset(retries), true);
+            for (MessageQueue queue : own.keySet()) {
+                long end = consumer.maxOffset(queue);
+                until(queue + " is read", () -> offsets.readOffset(queue, ReadOffsetType.READ_FROM_MEMORY) >= end);
+                impl.persistConsumerOffset();
+                until(queue + " is committed", () -> offsets.readOffset(queue, ReadOffsetType.READ_FROM_STORE) >= end);
             }
         }
     }
 
-    static void until(OffsetStore offsets, MessageQueue queue, ReadOffsetType where, long end) throws InterruptedException {
-        for (int tries = 0; offsets.readOffset(queue, where) < end; tries++) {
+    static void until(String what, BooleanSupplier isSo) throws InterruptedException {
+        for (int tries = 0; !isSo.getAsBoolean(); tries++) {
             if (tries > 3_000) {
-                throw new IllegalStateException(queue + " is not read to its end");
+                throw new IllegalStateException("not yet: " + what);
             }
             Thread.sleep(10);
         }

@@ -111,8 +111,7 @@ class RealRocketMQ:
     """
 
     def __init__(self, directory: Path | None = None, port: int = 0, memory: str = "512m") -> None:
-        if not JARS.is_dir():
-            raise RuntimeError(f"{JARS} is not there: make real-jars fetches it")
+        need(JARS)
         self._given = directory
         self._port = port
         self._memory = memory
@@ -220,6 +219,21 @@ class RealRocketMQ:
         self._started(proxy)
         self.endpoints = ";".join(filter(None, (self.endpoints, proxy.address)))
         return proxy
+
+
+def need(jars: Path) -> None:
+    """RuntimeError, with what to do, if jars were not fetched."""
+    if not jars.is_dir():
+        target = "real-jars" if jars == JARS else "clients-test"
+        raise RuntimeError(f"{jars} is not there: make {target} fetches it")
+
+
+def compiled(jars: Path, source: Path, made: Path) -> str:
+    """The class path of jars and of a program, compiled with them into a directory; RuntimeError without the jars."""
+    need(jars)
+    jars = jars.absolute()
+    subprocess.run(["javac", "-nowarn", "-proc:none", "-d", str(made), "-cp", f"{jars}/*", str(source)], check=True)
+    return f"{made}:{jars}/*"
 
 
 def free_port(also: tuple[int, ...] = ()) -> int:
