@@ -66,6 +66,14 @@ public class Uses {
         consumer.start();
     }
 
+    static void listenInOrder(DefaultMQPushConsumer consumer, String name) throws Exception {
+        consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+            messages.forEach(m -> say(name + " got " + body(m)));
+            return ConsumeOrderlyStatus.SUCCESS;
+        });
+        consumer.start();
+    }
+
     public static void main(String[] arguments) throws Exception {
         String use = arguments[0];
         String nameServer = arguments[1];
@@ -170,12 +178,7 @@ public class Uses {
         for (int i = 0; i < 10; i++) {
             producer.send(message("step", "step-" + i), (queues, m, key) -> queues.get(0), null);
         }
-        DefaultMQPushConsumer consumer = subscribed("orderly", nameServer, "step");
-        consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
-            messages.forEach(m -> say("in order " + body(m)));
-            return ConsumeOrderlyStatus.SUCCESS;
-        });
-        consumer.start();
+        listenInOrder(subscribed("orderly", nameServer, "step"), "in order");
     }
 
     static void broadcast(String nameServer) throws Exception {
@@ -189,16 +192,17 @@ public class Uses {
         }
     }
 
+    /** Two readers who wish for some: of one queue, so what is not for them would come before the last one, which is. */
     static void tags(DefaultMQProducer producer, String nameServer) throws Exception {
         for (String tag : new String[] {"red", "green", "blue"}) {
             Message message = message(tag, tag);
             message.putUserProperty("n", String.valueOf(tag.length()));
-            producer.send(message);
+            producer.send(message, (queues, m, key) -> queues.get(0), null);
         }
-        listen(subscribed("tags", nameServer, "red || blue"), "by tag");
+        listenInOrder(subscribed("tags", nameServer, "red || blue"), "by tag");
         DefaultMQPushConsumer consumer = consumer("sql", nameServer);
         consumer.subscribe(TOPIC, MessageSelector.bySql("n > 3"));
-        listen(consumer, "by sql");
+        listenInOrder(consumer, "by sql");
     }
 
     static void poll(String nameServer) throws Exception {
@@ -216,7 +220,6 @@ public class Uses {
         }
     }
 
-    /** Sends until a send fails, and then until one succeeds again. */
     /** Sends on and on, until a line comes; each send that fails is said. */
     static void steady(DefaultMQProducer producer) throws Exception {
         int sent = 0;
@@ -234,6 +237,7 @@ public class Uses {
         say("sent " + sent);
     }
 
+    /** Sends until a send fails, and then until one succeeds again. */
     static void again(DefaultMQProducer producer, String nameServer) throws Exception {
         producer.setRetryTimesWhenSendFailed(0);
         say("sending");

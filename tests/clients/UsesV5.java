@@ -108,7 +108,7 @@ public class UsesV5 {
     static void send(Producer producer) throws Exception {
         say("sync " + sent(producer.send(message("T", "sync").setTag("a").build())));
         say("async " + sent(producer.sendAsync(message("T", "async").setTag("b").build()).get()));
-        receive("T", 1, new FilterExpression("a"));
+        receive("T", 1, new FilterExpression("b"));
     }
 
     static void condition(Producer producer) throws Exception {

@@ -12,6 +12,9 @@ from threading import Thread
 
 import pytest
 
+from mqlab.lab import Lab
+from tests.real import rocketmq
+
 CLIENTS = Path(os.environ.get("MQLAB_CLIENTS", ".cache/clients")).absolute()
 VERSIONS = ("4.9.8", "5.3.3")
 JAVA_V5 = "5.0.8"
@@ -32,14 +35,22 @@ class Use:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        self.lines: list[str] = []
+        self._lines: list[str] = []
         self._queue: Queue[str] = Queue()
-        Thread(target=self._read, daemon=True).start()
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._queue.put(line.strip())
+
+    @property
+    def lines(self) -> list[str]:
+        """All lines that have come."""
+        while not self._queue.empty():
+            self._lines.append(self._queue.get())
+        return self._lines
 
     def until(self, *wanted: str) -> None:
         """Wait until all these lines have come, in whatever order; AssertionError with what came instead."""
@@ -49,7 +60,7 @@ class Use:
                 line = self._queue.get(timeout=WAIT_S)
             except Empty:
                 raise AssertionError(f"{sorted(missing)} did not come; what came: {self.lines}") from None
-            self.lines.append(line)
+            self._lines.append(line)
             missing.discard(line)
 
     def say(self, line: str) -> None:
@@ -58,7 +69,16 @@ class Use:
         self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
 
+    def rest(self) -> list[str]:
+        """Let it end, and give all its lines: programs end with their standard input."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(WAIT_S)
+        self._reader.join()
+        return self.lines
+
     def end(self) -> None:
+        """Kill it, as a test ends."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
@@ -70,12 +90,15 @@ Starts = Callable[..., Use]
 """Starts a use of a client with the address of a served world; what a JVM is told besides comes after."""
 
 
+def stored(lab: Lab, topic: str) -> list[str]:
+    """The ids of the messages that a topic has."""
+    with lab.world.door:
+        return [r.unique_key for r in lab.history.records() if r.kind == "MessageStored" and r.topic == topic]
+
+
 def compiled(version: str, source: str, made: Path) -> str:
-    """The class path of a client's jars and of a program, compiled with them."""
-    jars = CLIENTS / version
-    assert jars.is_dir(), f"{jars} is not there: make clients-test fetches it"
-    subprocess.run(["javac", "-nowarn", "-d", str(made), "-cp", f"{jars}/*", str(HERE / source)], check=True)
-    return f"{made}:{jars}/*"
+    """The class path of a client in a version and of a program that uses it."""
+    return rocketmq.compiled(CLIENTS / version, HERE / source, made)
 
 
 @pytest.fixture(scope="session", params=VERSIONS)

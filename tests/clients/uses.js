@@ -48,7 +48,7 @@ const uses = {
     say(`sync ${sent(await producer.send(message('T', 'sync', { tag: 'a' })))}`);
     const sending = producer.send(message('T', 'async', { tag: 'b' }));
     say(`async ${sent(await sending)}`);
-    await receive('T', 1, 'a');
+    await receive('T', 1, 'b');
   },
   async condition(producer) {
     for (const n of ['1', '5']) {

@@ -81,7 +81,7 @@ class Listener(MessageListener):
 def use_send(configuration: ClientConfiguration, producer: Producer) -> None:
     say(f"sync {sent(producer.send(message('T', 'sync', tag='a')))}")
     say(f"async {sent(producer.send_async(message('T', 'async', tag='b')).result())}")
-    receive(configuration, "T", 1, "a")
+    receive(configuration, "T", 1, "b")
 
 
 def use_order(configuration: ClientConfiguration, producer: Producer) -> None:
