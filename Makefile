@@ -122,7 +122,7 @@ storage-test: all-sets $(STAMPS)/storage $(CACHE)/jars/.stamp ## traces and tabl
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/storage
 
 .PHONY: clients-test
-clients-test: all-sets $(STAMPS)/clients $(CACHE)/clients/.stamp $(CACHE)/real/.stamp ## RocketMQ's own clients (Java, Python, Node.js) and mqadmin with a served world; asks Maven and npm, and needs a JDK
+clients-test: needs-javac all-sets $(STAMPS)/clients $(CACHE)/clients/.stamp $(CACHE)/real/.stamp ## RocketMQ's own clients (Java, Python, Node.js) and mqadmin with a served world; asks Maven and npm, and needs a JDK
 	MQLAB_CLIENTS=$(CACHE)/clients MQLAB_REAL=$(CACHE)/real $(PY) -m pytest $(PYTEST_FLAGS) tests/clients
 
 .PHONY: storm-test
@@ -130,14 +130,14 @@ storm-test: all-sets ## mqlab serve under a million bad frames, a thousand silen
 	$(PY) -m pytest -s $(PYTEST_FLAGS) tests/storm
 
 .PHONY: real
-real: all-sets $(CACHE)/real/.stamp ## start a real RocketMQ 5.3.3 to compare with, until Ctrl-C (REAL='--port 9876 --proxy-port 8081'; needs Maven and Java)
+real: needs-java all-sets $(CACHE)/real/.stamp ## start a real RocketMQ 5.3.3 to compare with, until Ctrl-C (REAL='--port 9876 --proxy-port 8081'; needs Maven and Java)
 	@MQLAB_REAL=$(CACHE)/real $(PY) -m tests.real $(REAL)
 
 .PHONY: real-jars
 real-jars: $(CACHE)/real/.stamp ## fetch that RocketMQ, 90 MB, for what starts it itself
 
 .PHONY: real-test
-real-test: all-sets $(CACHE)/real/.stamp ## what a real RocketMQ 5.3.3 answers is what is kept of it (MQLAB_GOLDEN=write keeps it anew)
+real-test: needs-javac all-sets $(CACHE)/real/.stamp ## what a real RocketMQ 5.3.3 answers is what is kept of it (MQLAB_GOLDEN=write keeps it anew; needs Maven and a JDK)
 	MQLAB_REAL=$(CACHE)/real $(PY) -m pytest $(PYTEST_FLAGS) tests/real
 
 .PHONY: grading-test
@@ -177,7 +177,7 @@ bench-grade: all-sets bubblewrap ## mark 200 notebooks, honest, wrong and hostil
 	$(PY) -m benchmarks grading --out out/bench-grade.json
 
 .PHONY: bench-serve
-bench-serve: all-sets fast $(CACHE)/real/.stamp ## measure mqlab serve beside a real RocketMQ 5.3.3 (needs Maven and a JDK)
+bench-serve: needs-javac all-sets fast $(CACHE)/real/.stamp ## measure mqlab serve beside a real RocketMQ 5.3.3 (needs Maven and a JDK)
 	MQLAB_REAL=$(CACHE)/real $(PY) -m benchmarks serving --out out/bench-serve.json
 
 .PHONY: site
@@ -274,6 +274,19 @@ clean: ## back to a fresh clone: removes the environment, caches and out/
 	rm -rf $(VENV) $(NBGRADER_VENV) $(S3_VENV) .cache out dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.git -prune -o -name __pycache__ -prune -exec rm -rf {} +
 
+# --- programs of the system, and what they come with -----------------------------------------------------------------
+
+WITH_mvn := Maven
+WITH_java := a JDK or a JRE
+WITH_javac := a JDK
+WITH_npm := Node.js
+PROGRAMS := mvn java javac npm
+NEEDS = @$(MAKE) --no-print-directory
+
+.PHONY: $(PROGRAMS:%=needs-%)
+$(PROGRAMS:%=needs-%): needs-%:
+	@command -v $* >/dev/null || { echo '$* is needed, and not there: it comes with $(WITH_$*)' >&2; exit 1; }
+
 # --- the environment: one stamp for each set of packages -------------------------------------------------------------
 
 .PHONY: all-sets
@@ -319,7 +332,7 @@ $(STAMPS)/storage: requirements/storage.txt $(STAMPS)/build
 
 # An HDFS, and what Spark takes to reach S3, which has 700 MB.
 $(CACHE)/jars/.stamp: tests/storage/pom.xml
-	@command -v mvn >/dev/null || { echo 'make storage-test needs mvn (Maven), to fetch the jars of Hadoop' >&2; exit 1; }
+	$(NEEDS) needs-mvn
 	mvn --quiet --batch-mode --file tests/storage/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CACHE)/jars
 	@touch $@
 
@@ -329,7 +342,7 @@ $(STAMPS)/clients: requirements/clients.txt $(STAMPS)/build
 
 # RocketMQ's Java clients, remoting in two versions and 5.x, and the one for Node.js.
 $(CACHE)/clients/.stamp: tests/clients/pom.xml tests/clients/package-lock.json
-	@command -v mvn javac npm >/dev/null || { echo 'make clients-test needs mvn (Maven), javac and npm (it comes with Node.js), to fetch and use clients' >&2; exit 1; }
+	$(NEEDS) needs-mvn needs-npm
 	for client in rocketmq-client:4.9.8 rocketmq-client:5.3.3 rocketmq-client-java:5.0.8; do \
 	  mvn --quiet --batch-mode --file tests/clients/pom.xml -Dclient.name=$${client%:*} -Dclient.version=$${client#*:} \
 	    dependency:copy-dependencies -DoutputDirectory=$(CACHE)/clients/$${client#*:} || exit 1; \
@@ -340,7 +353,7 @@ $(CACHE)/clients/.stamp: tests/clients/pom.xml tests/clients/package-lock.json
 
 # The real thing: name server, broker, proxy and tools.
 $(CACHE)/real/.stamp: tests/real/pom.xml
-	@command -v mvn java >/dev/null || { echo 'a real RocketMQ needs mvn (Maven), to fetch it, and java' >&2; exit 1; }
+	$(NEEDS) needs-mvn
 	mvn --quiet --batch-mode --file tests/real/pom.xml dependency:copy-dependencies -DincludeScope=runtime \
 	  -DoutputDirectory=$(CACHE)/real
 	@touch $@
@@ -362,7 +375,7 @@ $(STAMPS)/dev: requirements/dev.txt $(STAMPS)/build
 SITE_PARTS := $(CACHE)/site
 
 $(STAMPS)/site: requirements/site.txt requirements/lite.txt requirements/pyodide/package-lock.json $(STAMPS)/labs
-	@command -v npm >/dev/null || { echo 'make site needs npm (it comes with Node.js), to fetch the Python that runs in browsers' >&2; exit 1; }
+	$(NEEDS) needs-npm
 	$(INSTALL) requirements/site.txt --reinstall-package jupyterlite-pyodide-kernel
 	rm -rf $(SITE_PARTS)/wheels $(SITE_PARTS)/node_modules $(SITE_PARTS)/labextensions
 	mkdir -p $(SITE_PARTS)/labextensions
