@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.real.rocketmq import RealRocketMQ
 
@@ -41,3 +43,28 @@ def test_the_command_says_where_it_is_and_leaves_no_process() -> None:
     assert set(said["processes"]) == {"namesrv", "broker-a", "proxy-1"}
     assert len(started) == 3
     assert not any(p.is_running() for p in started)
+
+
+def run(*options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "tests.real", *options], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("option", ["--port", "--broker-port", "--proxy-port"])
+def test_a_port_that_somebody_has_is_a_wrong_argument(option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = run(option, str(taken.getsockname()[1]))
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[-1].endswith("is not to be had: Address already in use")
+
+
+def test_a_setting_without_a_value_is_a_wrong_argument() -> None:
+    ended = run("--set", "brokerRole")
+    assert ended.returncode == 2
+    assert "--set: 'brokerRole' is not NAME=VALUE" in ended.stderr
+
+
+def test_what_does_not_start_says_why(tmp_path: Path) -> None:
+    ended = run("--directory", str(tmp_path), "--set", "brokerRole=SLAVE")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("broker-a did not start:")
+    assert "Traceback" not in ended.stderr
