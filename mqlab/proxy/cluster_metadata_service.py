@@ -89,7 +89,7 @@ class ClusterMetadataService:
     async def _load_group(self, group: str) -> SubscriptionGroupConfig | None:
         header = GetSubscriptionGroupConfigRequestHeader(group)
         request = RemotingCommand.request(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, header)
-        return await self._ask_one_broker(self._cluster, request, SubscriptionGroupConfig)
+        return await self.ask_one_broker_of_cluster(request, SubscriptionGroupConfig)
 
     async def ask_one_broker_of_cluster(self, request: RemotingCommand, body: type[BodyT]) -> BodyT | None:
         """Ask any broker of the cluster, which has a topic of that name; None when it answers with nothing."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.errors import MQBrokerException, MqlabError
 from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.errors import ExtraInfoError
 from mqlab.protocol.extra_info import ReceiptHandle, parse_handle
 from mqlab.protocol.v2.definition import Code, Status
 from mqlab.protocol.v2.service import (
@@ -116,11 +117,14 @@ def _decoded(text: str) -> ReceiptHandle:
 
     Java: org.apache.rocketmq.common.consumer.ReceiptHandle.decode.
     """
-    parts = len(text.rstrip(" ").split(" "))
-    if parts < HANDLE_PARTS:
+    try:
+        return parse_handle(text)
+    except ExtraInfoError:
+        parts = len(text.rstrip(" ").split(" "))
+        if parts >= HANDLE_PARTS:
+            raise
         raise GrpcProxyException(
             Code.INTERNAL_SERVER_ERROR,
             f"Parse failed, dataList size {parts}. IllegalArgumentException. "
             "org.apache.rocketmq.common.consumer.ReceiptHandle.decode(ReceiptHandle.java:56)",
-        )
-    return parse_handle(text)
+        ) from None

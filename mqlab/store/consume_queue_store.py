@@ -154,9 +154,7 @@ class ConsumeQueueStore:
         """Delete all queues of a topic; how many there were."""
         keys = [key for key in self.consume_queue_table if key[0] == topic]
         for key in keys:
-            self.consume_queue_table.pop(key).destroy()
-            self.topic_queue_table.pop(key, None)
-            self.dirty.pop(key, None)
+            self._delete(key)
         for kind in ("consumequeue", "consumequeue_ext", "batchconsumequeue"):
             self.disk.rmtree(self.config.path(kind, topic))
         return len(keys)
@@ -171,11 +169,14 @@ class ConsumeQueueStore:
         for key, queue in list(self.consume_queue_table.items()):
             if not is_system_topic(key[0]) and 0 <= queue.max_physic_offset < min_commit_log_offset:
                 gone.append(queue.mapped_file_queue.path)
-                queue.destroy()
+                self._delete(key)
                 self.disk.rmtree(gone[-1])
-                for table in (self.consume_queue_table, self.topic_queue_table, self.dirty):
-                    table.pop(key, None)
         return gone
+
+    def _delete(self, key: QueueKey) -> None:
+        self.consume_queue_table.pop(key).destroy()
+        self.topic_queue_table.pop(key, None)
+        self.dirty.pop(key, None)
 
     def topics(self) -> dict[str, list[int]]:
         """The queue ids of each topic, both in order."""
