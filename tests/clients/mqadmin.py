@@ -189,13 +189,16 @@ nothing
 was sent as the first, the second ... Lines with "!" are for the producer and the consumers beside mqadmin."""
 
 TITLES = {
-    "statsAll": "brokers of mqlab keep no figures by minute, hour and day",
-    "getBrokerConfig": "they have the settings that they follow, and no others",
+    "statsAll -a": "what is active hangs on the minute in which it is asked",
+    "getBrokerConfig": "brokers of mqlab have the settings that they follow, and no others",
     "getNamesrvConfig": "so have name servers",
 }
 """Commands of whose answers only the titles and the errors are compared, by their first words, with the reason."""
 
-WITHOUT_FIGURES = {"clusterList": "the same; and brokers have no lock on the page cache, and disks of their own"}
+WITHOUT_FIGURES = {
+    "statsAll": "figures of the last minutes hang on when they are asked for",
+    "clusterList": "the same; and each machine has a disk of its own",
+}
 """Commands of whose answers all but the figures is compared, with the reason."""
 
 A_PART = {"brokerStatus": "brokers of mqlab tell a part of what a real one tells"}
