@@ -84,6 +84,7 @@ class AdminGroups:
     def _delete_group(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         header = request.header_as(h.DeleteSubscriptionGroupRequestHeader)
         self._groups.delete_subscription_group_config(header.group_name)
+        self._broker.stats.group_deleted(header.group_name)
         if header.clean_offset:
             self._broker.consumer_offset_manager.remove_offset(header.group_name)
             if self._broker.made_pop is not None:

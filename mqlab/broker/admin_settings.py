@@ -87,7 +87,10 @@ class AdminSettings:
 
     def _get_broker_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         broker = self._broker
-        properties = settings_to_properties(broker.broker_config) | settings_to_properties(broker.message_store_config)
+        store_config = broker.message_store_config
+        properties = settings_to_properties(broker.broker_config) | settings_to_properties(store_config)
+        for name, kind in (("brokerRole", store_config.broker_role), ("flushDiskType", store_config.flush_disk_type)):
+            properties[name] = str(getattr(kind, "value", kind))
         text = encode_java_properties(dict(sorted(properties.items())))
         version = fastjson.dumps(broker.config_version.to_json())
         return RemotingCommand.response(

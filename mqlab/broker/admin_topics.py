@@ -106,6 +106,7 @@ class AdminTopics:
         for name in doomed:
             self._topics.delete_topic_config(name)
             offsets.clean_offset_by_topic(name)
+            self._broker.stats.topic_deleted(name)
             if pop is not None:
                 pop.pop_inflight_message_counter.clear_topic(name)
             if self._broker.timer is not None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.protocol.topics import is_system_topic
+from mqlab.store import RMQ_SYS_SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
     from mqlab.sim import Node
@@ -121,8 +123,8 @@ class _StoreCount:
         self._value += value
 
     def tps(self, age_ms: int) -> str:
-        """How much a second, over 10, 60 and 600 s; nothing where the broker has not been there for so long."""
-        long_enough = [seconds for seconds in STORE_SECONDS if seconds * 1_000 <= age_ms]
+        """How much a second, over 10, 60 and 600 s; nothing where the broker is younger than that and 1 s."""
+        long_enough = [seconds for seconds in STORE_SECONDS if (seconds + 1) * 1_000 <= age_ms]
         told = [str(self._samples.over(seconds, age_ms, self._value, 0).tps) for seconds in long_enough]
         return " ".join(told + [""] * (len(STORE_SECONDS) - len(told)))
 
@@ -134,7 +136,8 @@ class BrokerStats:
     A delayed message, or one that was given back, counts as put when it is delivered: its first topic is a system one.
 
     Java: org.apache.rocketmq.store.stats.BrokerStatsManager and BrokerStats. Differs from RocketMQ: seven counts of
-    some thirty; there are none by queue and no latencies, and what has been idle for long is kept.
+    some thirty; there are none by queue and no latencies, and what has been idle for long is kept. The seconds of the
+    store are those of these counts, where RocketMQ also has what brokers write for themselves and what slaves copy.
     """
 
     __slots__ = (
@@ -172,20 +175,39 @@ class BrokerStats:
         if not is_system_topic(topic):
             self.messages_put += messages
 
-    def got(self, group: str, topic: str, messages: int, size: int) -> None:
-        """A group was given messages, records of `size` bytes together."""
+    def got(self, group: str, topic: str, messages: int, size: int, asked: str = "") -> None:
+        """A group was given messages of this topic, records of `size` bytes together; it has `asked` for another topic
+        where these are its retries.
+        """
         self.turn_day()
         age_ms, key = self.age_ms, f"{topic}@{group}"
         self._count(GROUP_GET_NUMS, key, messages, age_ms)
         self._count(GROUP_GET_SIZE, key, size, age_ms)
         self._count(BROKER_GET_NUMS, self._cluster, messages, age_ms, times=0)
         self._transferred.add(messages, age_ms)
-        if not is_system_topic(topic):
+        if not is_system_topic(asked or topic):
             self.messages_got += messages
 
-    def sent_back(self, group: str, topic: str) -> None:
-        """A group has given a message of this topic back."""
-        self._count(SNDBCK_PUT_NUMS, f"{topic}@{group}", 1, self.age_ms)
+    def sent_back(self, group: str, topic: str, parked: str, size: int) -> None:
+        """A group has given a message of this topic back, and a record of `size` bytes was stored as `parked`. Of these
+        RocketMQ counts those that wait, each as one of the topic in which they do.
+        """
+        age_ms = self.age_ms
+        if parked == RMQ_SYS_SCHEDULE_TOPIC:
+            self._count(TOPIC_PUT_NUMS, parked, 1, age_ms)
+            self._count(TOPIC_PUT_SIZE, parked, size, age_ms)
+        self._count(SNDBCK_PUT_NUMS, f"{topic}@{group}", 1, age_ms)
+
+    def topic_deleted(self, topic: str) -> None:
+        """Forget what was counted for a topic."""
+        self._forget(lambda key: key == topic or key.startswith(f"{topic}@"))
+
+    def group_deleted(self, group: str) -> None:
+        """Forget what was counted for a group."""
+        self._forget(lambda key: key.endswith(f"@{group}"))
+
+    def _forget(self, is_meant: Callable[[str], bool]) -> None:
+        self._items = {place: item for place, item in self._items.items() if not is_meant(place[1])}
 
     def _count(self, name: str, key: str, value: int, age_ms: int, times: int = 1) -> None:
         item = self._items.get((name, key))

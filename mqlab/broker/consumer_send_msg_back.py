@@ -88,7 +88,8 @@ class ConsumerSendMsgBack:
             if result.status not in STORED_CODES:
                 return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, result.status.value)
             if result.is_ok:
-                broker.stats.sent_back(header.group, original.properties.get("RETRY_TOPIC", original.topic))
+                topic = original.properties.get("RETRY_TOPIC", original.topic)
+                broker.stats.sent_back(header.group, topic, copy.topic, result.wrote_bytes)
             return RemotingCommand.response(ResponseCode.SUCCESS)
 
         return answer_when_put(broker.message_store.put_message(copy), "the answer to a message sent back", answer)

@@ -50,15 +50,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.watch:
         return _watch(arguments, options)
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        _serve(options)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return 0
+
+
+def _serve(options: argparse.Namespace) -> None:
     lab, serving = _open(options)
     with serving:
-        before = signal.signal(signal.SIGTERM, _interrupt)
         try:
             serving.wait()
         except KeyboardInterrupt:
             serving.close()
         finally:
-            signal.signal(signal.SIGTERM, before)
             if options.record:
                 serving.report(options.record)
                 print(f"the session is in {options.record}: mqlab replay {options.record}", flush=True)
@@ -67,7 +74,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             if process.controller is not None:
                 # What a broker writes now and then only, such as consumers' offsets, shall be in its files.
                 lab.run(process.controller.shutdown())
-    return 0
 
 
 def opened(arguments: Sequence[str]) -> tuple[Lab, Serving]:

@@ -13,6 +13,7 @@ from mqlab.errors import LearnerError
 from mqlab.protocol.header_codec import camel_case
 
 _SPELLED = {
+    "check_crc_on_recover": "checkCRCOnRecover",
     "broker_ip1": "brokerIP1",
     "broker_ip2": "brokerIP2",
     "pop_consumer_fs_service_init": "popConsumerFSServiceInit",

@@ -103,7 +103,7 @@ class Edge:
     @property
     def connections(self) -> int:
         """How many programs are connected at this moment."""
-        return len(self._arrivals)
+        return sum(not isinstance(arrival, LineOut) for arrival in self._arrivals)
 
     async def run(self, ready: Any) -> None:
         """Serve until `close` is called or the world breaks; `ready` (an Event) is set when connections are taken."""
@@ -246,7 +246,7 @@ class Edge:
 
     def enter(self, arrival: Arrival) -> bool:
         """Count a new connection; False when there are too many already."""
-        if len(self._arrivals) >= self._most_connections or self.closing:
+        if self.connections >= self._most_connections or self.closing:
             self.turned_away += 1
             return False
         self._arrivals.add(arrival)
@@ -319,13 +319,15 @@ class Edge:
         self._loop.call_soon_threadsafe(self._go_out, number, address)
 
     def _go_out(self, number: int, address: str) -> None:
-        line = LineOut(self, number, address)
+        try:
+            line = LineOut(self, number, address)
+        except (OSError, ValueError):
+            # No port, or this machine has no room for one more socket.
+            self.bring("hang_up", {"number": number, "broken": True})
+            return
         self._lines[number] = line
-        if self.enter(line):
-            line.come_in()
-        else:
-            line.lost(None)
-            line.socket.close()
+        self._arrivals.add(line)
+        line.come_in()
 
     # -- time that jumps --------------------------------------------------------------------------------------------
 

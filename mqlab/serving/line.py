@@ -178,7 +178,10 @@ class LineOut(Line):
 
     async def _arrive(self) -> bool:
         loop = asyncio.get_running_loop()
-        await loop.sock_connect(self.socket, self._target)
+        try:
+            await loop.sock_connect(self.socket, self._target)
+        except (ValueError, OverflowError) as error:
+            raise OSError(f"{self._target} is no address") from error
         await loop.create_connection(lambda: self, sock=self.socket)
         return True
 

@@ -30,8 +30,9 @@ HA = "-ha"
 """Behind a broker's name: its port for slaves."""
 
 VIP, VIP_BELOW = "-vip", 2
-"""Behind a broker's name: its port for what shall not wait behind messages, so far below the broker's. The same is
-answered there; a real slave asks there for topics (NettyRemotingServer, vipChannelEnabled).
+"""Behind a broker's name: its port for what shall not wait behind messages, so far below the broker's. All is answered
+there, where RocketMQ refuses to pull and to pop; a real slave asks there for topics (BrokerController's
+fastRemotingServer).
 """
 
 ATTEMPTS = 20
@@ -77,7 +78,7 @@ class Serving:
     ) -> None:
         check_count("most_connections", most_connections, "write lab.serve(most_connections=100)")
         certified = Tls(tls, tls_certificate, tls_key)
-        wanted = [_reachable(address) for address in reach]
+        wanted = _reachable(lab, reach)
         served = _addresses(lab)
         if not served:
             raise LearnerError("there is nothing to serve in this world", "start a name server and a broker first")
@@ -88,7 +89,7 @@ class Serving:
         proxies = {process.name: process.address for process in lab.proxies}
         brokers = {process.name: process.address for process in lab.brokers}
         sockets = _open(host, _checked(ports or {}, [*served, *proxies]), brokers)
-        self.ports: dict[str, int] = {name: sock.getsockname()[1] for name, sock in sockets.items()}
+        self.ports: dict[str, int] = {name: sockets[name].getsockname()[1] for name in (*served, *proxies)}
         """The port of each process, by its name."""
         try:
             outer = _outer(served, self.ports, advertise)
@@ -102,7 +103,7 @@ class Serving:
             while lab.world.now_us < settled_us:
                 lab.world.run_to(settled_us)
             lab.act("advertise", addresses=outer)
-            if wanted:
+            if lab.world.outside.reachable != set(wanted):
                 lab.act("reach", addresses=wanted)
             lab.act("locate", addresses=_located(lab, outer, THIS_MACHINE if host in ANY_HOST else host))
         self._edge = Edge(
@@ -118,6 +119,7 @@ class Serving:
         )
         self._thread = threading.Thread(target=self._run, name="mqlab serving", daemon=True)
         self._ready = threading.Event()
+        self._over = threading.Event()
         lab.world.outside.served = True
         self._thread.start()
         if not self._ready.wait(START_SECONDS):
@@ -134,6 +136,7 @@ class Serving:
         finally:
             self.lab.world.outside.served = False
             self._ready.set()
+            self._over.set()
 
     @property
     def name_server(self) -> str:
@@ -164,7 +167,7 @@ class Serving:
     @property
     def state(self) -> str:
         """ "serving", "paused" (by a breakpoint, or by `pause`) or "closed"."""
-        if not self._thread.is_alive():
+        if self._over.is_set():
             return "closed"
         return "paused" if self._edge.paused else "serving"
 
@@ -179,7 +182,7 @@ class Serving:
         self._edge.set_paused(False)
 
     def _must_be_open(self) -> None:
-        if not self._thread.is_alive():
+        if self._over.is_set():
             raise LearnerError("this world is no longer served", "open it again: lab.serve()")
 
     def fast_forward(self, span: str) -> None:
@@ -201,7 +204,8 @@ class Serving:
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until the serving has ended, or for a while; raises what ended it, if the world broke."""
-        self._thread.join(seconds)
+        # Not by joining the thread: after a Ctrl-C there Python takes it for ended.
+        self._over.wait(seconds)
         if self._edge.error is not None:
             raise self._edge.error
 
@@ -212,7 +216,7 @@ class Serving:
 
     def close(self) -> None:
         """Close all connections and ports; the world stays as it is, and can be stepped, and served again."""
-        if self._thread.is_alive():
+        if not self._over.is_set():
             self._edge.close()
         self.wait()
 
@@ -279,14 +283,26 @@ def _addresses(lab: Served) -> dict[str, str]:
     return served
 
 
-_REACHABLE = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]\s]+)(:\d{1,5})?")
+_REACHABLE = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]\s]+)(:(?P<port>[1-9]\d{0,4}))?")
 
 
-def _reachable(address: str) -> str:
-    """The address, if it can be one to connect to; else LearnerError."""
-    if not _REACHABLE.fullmatch(address):
-        raise LearnerError(f"{address!r} is no address", "give HOST:PORT, or HOST for all its ports; IPv6: [::1]:PORT")
-    return address
+def _reachable(lab: Served, addresses: Sequence[str]) -> list[str]:
+    """The addresses, if they can be connected to; else LearnerError."""
+    if isinstance(addresses, str):
+        raise LearnerError(f"reach={addresses!r} is one text", f"give a list: reach=[{addresses!r}]")
+    for address in addresses:
+        found = _REACHABLE.fullmatch(address) if isinstance(address, str) else None
+        if found is None or int(found["port"] or 1) > 65_535:
+            raise LearnerError(
+                f"{address!r} is no address", "give HOST:PORT, or HOST for all its ports; IPv6: [::1]:PORT"
+            )
+        node = lab.world.network.node_at(f"{found['host']}:0")
+        if node is not None:
+            raise LearnerError(
+                f"{found['host']} is {node.name} in this world, so nothing outside is reached there",
+                "reach the program outside under another address of its machine",
+            )
+    return list(addresses)
 
 
 def _checked(ports: Mapping[str, int], names: Sequence[str]) -> dict[str, int]:

@@ -117,6 +117,10 @@ def test_midnight_and_the_seconds_of_the_store(cluster: Any, client: Any) -> Non
 
     assert told("putTps", "getTransferredTps") == ["  ", "  "]
     day_ms = 24 * 3_600_000
+    cluster.run(10_990 - cluster.broker.stats.age_ms)
+    assert told("putTps") == ["  "]
+    cluster.run(20)
+    assert told("putTps") == ["0.0  "]
     cluster.run(70_000 - cluster.broker.stats.age_ms)
     client.send("T")
     client.send("T")
@@ -133,3 +137,30 @@ def test_midnight_and_the_seconds_of_the_store(cluster: Any, client: Any) -> Non
     assert told(*days) == ["2", "3", "3"]
     cluster.run(2 * day_ms)
     assert told(*days) == ["3", "3", "3"]
+
+
+def test_what_is_deleted_is_counted_no_more(cluster: Any, client: Any) -> None:
+    client.send("T")
+    cluster.run(5)
+    client.pull("T", consumer_group="C")
+    assert view(client, "GROUP_GET_NUMS", "T@C").code == 0
+    header = h.DeleteSubscriptionGroupRequestHeader("C")
+    assert client.call(RequestCode.DELETE_SUBSCRIPTIONGROUP, header).code == 0
+    assert view(client, "GROUP_GET_NUMS", "T@C").code == ResponseCode.SYSTEM_ERROR
+    assert view(client, "TOPIC_PUT_NUMS", "T").code == 0
+    assert client.call(RequestCode.DELETE_TOPIC_IN_BROKER, h.DeleteTopicRequestHeader("T")).code == 0
+    assert view(client, "TOPIC_PUT_NUMS", "T").code == ResponseCode.SYSTEM_ERROR
+
+
+def test_a_message_given_back_counts_where_it_waits(cluster: Any, client: Any) -> None:
+    client.send("T")
+    cluster.run(5)
+    client.pull("T", consumer_group="C")
+    header = h.ConsumerSendMsgBackRequestHeader(0, "C", 0)
+    assert client.call(RequestCode.CONSUMER_SEND_MSG_BACK, header).code == 0
+    cluster.run(20_000)
+    told = {
+        (name, key): BrokerStatsData.decode(view(client, name, key).body).stats_minute.sum
+        for name, key in (("SNDBCK_PUT_NUMS", "T@C"), ("TOPIC_PUT_NUMS", "SCHEDULE_TOPIC_XXXX"))
+    }
+    assert list(told.values()) == [1, 1]

@@ -13,7 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from mqlab.lab import Lab
+from mqlab.protocol.codes import RequestCode
 from tests.real.rocketmq import RealRocketMQ
+from tests.serving.conftest import Program
 
 
 def test_a_master_a_slave_and_a_proxy_on_ports_of_their_own(tmp_path: Path) -> None:
@@ -68,3 +71,20 @@ def test_what_does_not_start_says_why(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert ended.stderr.startswith("broker-a did not start:")
     assert "Traceback" not in ended.stderr
+
+
+def test_settings_have_the_names_that_they_have_in_a_real_broker() -> None:
+    """But for one that is a property of the JVM there, and one that is not told there as long as nobody has set it."""
+    lab = Lab(7)
+    lab.name_server()
+    lab.broker()
+
+    def names(address: str) -> set[str]:
+        program = Program(address)
+        text = (program.ask(RequestCode.GET_BROKER_CONFIG).body or b"").decode()
+        program.close()
+        return {line.partition("=")[0] for line in text.splitlines()}
+
+    with lab.serve() as serving, RealRocketMQ() as real:
+        unknown = names(serving.addresses["broker-a"]) - names(real.broker().address)
+    assert unknown == {"rebalanceLockMaxLiveTime", "haMasterAddress"}

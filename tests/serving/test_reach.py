@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import socket
+import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,6 +121,44 @@ def test_what_may_not_be_reached_is_not_dialled(lab: Lab, master: str) -> None:
         copying.fast_forward("20s")
     failed = next(copy.history.find(MasterConnectFailed, start=before))
     assert failed.event == MasterConnectFailed(master, f"{master} did not answer within 5000 ms")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.1:abc", "127.0.0.1:99999", "a..b:80"])
+def test_what_cannot_be_dialled_is_refused_at_once(address: str) -> None:
+    copy = world_of_a_slave(address)
+    with reaching(copy, "127.0.0.1", "a..b") as copying:
+        until(copying, lambda: copy.history.last(MasterConnectFailed, remote=address) is not None)
+        last = copy.history.last(MasterConnectFailed)
+    assert last is not None
+    assert last.event.reason in (f"nobody listens at {address}", f"{address} did not answer within 5000 ms")
+
+
+@pytest.mark.parametrize("size", [-2_000_000_000, -12, -5, (4 << 20) + 1])
+def test_a_master_that_sends_what_is_no_piece_of_a_log_is_left(size: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        master = f"127.0.0.1:{listening.getsockname()[1]}"
+        copy = world_of_a_slave(master)
+        with reaching(copy, master) as copying:
+            peer, _ = listening.accept()
+            peer.sendall(struct.pack(">qi", 0, size) + bytes(100))
+            until(copying, lambda: copy.history.last(MasterDisconnected) is not None)
+            peer.close()
+    last = copy.history.last(MasterDisconnected)
+    assert last is not None
+    assert last.event.reason == "the master sends what is no piece of a log"
+
+
+def test_the_next_serving_reaches_what_it_is_told(lab: Lab) -> None:
+    for reach in (["127.0.0.1"], []):
+        with lab.serve(reach=reach):
+            assert lab.world.outside.reachable == set(reach)
+
+
+@pytest.mark.parametrize("reach", ["127.0.0.1", [5], ["h:0"], ["h:99999"], ["10.0.0.2:80"]])
+def test_what_cannot_be_reached_is_refused(lab: Lab, reach: Any) -> None:
+    with pytest.raises(LearnerError):
+        lab.serve(reach=reach)
+    assert not lab.world.outside.served
 
 
 @pytest.mark.parametrize("address", ["", ":80", "a:b", "a:1:2", "::1", "a b:80"])

@@ -6,6 +6,8 @@ import asyncio
 import json
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -316,8 +318,8 @@ def test_after_its_end_the_world_can_be_served_again(connect: Connects, lab: Lab
 
 
 def test_two_below_its_port_a_broker_listens_too(connect: Connects, serving: Serving) -> None:
-    assert serving.ports["broker-a-vip"] == serving.ports["broker-a"] - 2
-    assert connect(serving.addresses["broker-a-vip"]).send(b"from a VIP").code == 0
+    below = f"127.0.0.1:{serving.ports['broker-a'] - 2}"
+    assert connect(below).send(b"from a VIP").code == 0
     assert b"from a VIP" in (connect(serving.addresses["broker-a"]).pull(0).body or b"")
 
 
@@ -326,6 +328,39 @@ def test_where_the_port_for_vips_is_taken_this_is_said(lab: Lab) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(LearnerError, match=f"broker-a-vip cannot be served at 127.0.0.1:{port}"):
             lab.serve(ports={"broker-a": port + 2})
+
+
+INTERRUPTED = """
+import os, signal, threading
+from mqlab.lab import Lab
+from tests.serving.conftest import Program
+
+lab = Lab(7)
+lab.name_server()
+lab.broker()
+with lab.serve() as serving:
+    program = Program(serving.addresses["broker-a"])
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        serving.wait()
+    except KeyboardInterrupt:
+        print(serving.state, program.send(b"still served").code)
+    serving.close()
+    print(serving.state, lab.world.outside.served, program.read())
+"""
+
+
+def test_who_is_interrupted_while_waiting_can_close() -> None:
+    """In a process of its own, since an interrupt is for the whole of it."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "serving 0\nclosed False None\n", done.stderr
+
+
+def test_ports_are_those_that_can_be_asked_for_again(lab: Lab) -> None:
+    with lab.serve() as serving:
+        ports = serving.ports
+    with lab.serve(ports=ports) as serving:
+        assert serving.ports == ports
 
 
 def test_bad_requests_are_told_before_anything_is_open(lab: Lab) -> None:

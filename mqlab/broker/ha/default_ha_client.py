@@ -163,6 +163,9 @@ class DefaultHAClient:
             if end not in (0, offset):
                 self._ends(f"the master sends from {offset} on, this log ends at {end}")
                 return
+            if self._reader.is_damaged():
+                self._ends("the master sends what is no piece of a log")
+                return
             frame = self._reader.next_frame()
             if frame is None:
                 return

@@ -17,6 +17,9 @@ _HEADER = Struct(">qi")
 REPORT_HEADER_SIZE = _REPORT.size
 TRANSFER_HEADER_SIZE = _HEADER.size
 
+READ_MAX_BUFFER_SIZE = 4 << 20
+"""A slave of RocketMQ reads into so much: no piece is larger."""
+
 
 class TransferFrame(NamedTuple):
     """A piece of the master's commit log and where it lies there."""
@@ -68,6 +71,12 @@ class TransferReader:
     def next_offset(self) -> int | None:
         """Where the next piece lies; None before its header has come whole."""
         return int(_HEADER.unpack_from(self._buffer)[0]) if len(self._buffer) >= TRANSFER_HEADER_SIZE else None
+
+    def is_damaged(self) -> bool:
+        """Can what comes next be no piece, since it says that it has less than nothing, or more than RocketMQ reads?"""
+        if len(self._buffer) < TRANSFER_HEADER_SIZE:
+            return False
+        return not 0 <= _HEADER.unpack_from(self._buffer)[1] <= READ_MAX_BUFFER_SIZE
 
     def next_frame(self) -> TransferFrame | None:
         """The next piece; None before it has come whole."""

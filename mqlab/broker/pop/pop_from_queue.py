@@ -133,7 +133,7 @@ class PopFromQueue:
         if not result.messages:
             self._move_on(work, topic, queue_id, offset, result)
             return True
-        self._stats.got(group, header.topic, result.message_count, result.buffer_total_size)
+        self._stats.got(group, topic, result.message_count, result.buffer_total_size, header.topic)
         if work.order:
             self._services.consumer_order_info_manager.update(
                 header.attempt_id, is_retry, topic, group, queue_id, work.pop_time, header.invisible_time,
