@@ -125,6 +125,10 @@ storage-test: all-sets $(STAMPS)/storage $(CACHE)/jars/.stamp ## traces and tabl
 clients-test: needs-javac all-sets $(STAMPS)/clients $(CACHE)/clients/.stamp $(CACHE)/real/.stamp ## RocketMQ's own clients (Java, Python, Node.js) and mqadmin with a served world; asks Maven and npm, and needs a JDK
 	MQLAB_CLIENTS=$(CACHE)/clients MQLAB_REAL=$(CACHE)/real $(PY) -m pytest $(PYTEST_FLAGS) tests/clients
 
+.PHONY: python-client-test
+python-client-test: all-sets $(STAMPS)/clients ## RocketMQ's own Python client of 5.x with a served world, and lab 30 with it, in a minute (part of clients-test)
+	$(PY) -m pytest tests/clients -k 'python or lab_30' $(PYTEST_FLAGS)
+
 .PHONY: storm-test
 storm-test: all-sets ## mqlab serve under a million bad frames, a thousand silent connections and twenty kills (ten minutes)
 	$(PY) -m pytest -s $(PYTEST_FLAGS) tests/storm

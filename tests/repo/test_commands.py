@@ -16,7 +16,7 @@ PROMISED = {
     "attacks", "bubblewrap", "help", "lab", "run", "test", "bench", "bench-grade", "bench-serve",
     "bench-spark",
     "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
-    "clients", "clients-test", "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
+    "clients", "clients-test", "python-client-test", "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
     "grading-test", "labs-all-ways", "mutants", "nbgrader-test", "pip-test", "wheels",
     "real", "real-jars", "real-test",
     "spark-archive", "spark-cluster-test", "spark-slow-test", "spark-test",
@@ -26,12 +26,12 @@ PROMISED = {
 
 STEPS = (
     "fast-test", "browser-test", "site-test", "spark-cluster-test", "spark-slow-test", "grading-test", "attacks",
-    "pip-test", "test",
+    "pip-test", "test", "python-client-test",
 )  # fmt: skip
 """What .ci/run runs, in this order."""
 
 NOT_IN_CI = {"clients", "nbgrader", "real", "storage", "storm", "ways", "wheelhouse"}
-"""Directories of tests that take too long for it, or an environment of their own."""
+"""Directories of tests that take too long for it (of `clients` it runs a part), or an environment of their own."""
 
 
 def in_code(page: str) -> str:
