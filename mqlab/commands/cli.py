@@ -21,6 +21,7 @@ COMMANDS = {
     "serve": "open a world to programs outside, at real ports",
     "store": "look into a store directory: ls, recover",
     "copies": "play accidents of a master and its slave, and say what each costs",
+    "why": "find the answer to a question in your own words",
     "museum": "play real bugs of RocketMQ's Pop",
     "dataset": "make a data set of traces",
     "run": "execute every lab headless",

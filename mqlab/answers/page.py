@@ -1,0 +1,81 @@
+"""A page of docs/answers, taken apart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from mqlab.errors import LearnerError
+from mqlab.material import INSTALL, root
+
+SECTIONS = ("See it", "Why", "What to do", "Where it stands")
+"""The parts of every page, in their order."""
+
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_ASKED = re.compile(r"^\*Also asked as:\* (.*?)\n\n", re.MULTILINE | re.DOTALL)
+_SHORT = re.compile(r"^\*\*In short:\*\* (.*?)\n\n", re.MULTILINE | re.DOTALL)
+_SECTION = re.compile(r"^## (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A few lines of Python, and what they print."""
+
+    code: str
+    prints: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question, and what there is to say to it."""
+
+    name: str
+    """Its page, without ".md"."""
+    question: str
+    asked: tuple[str, ...]
+    """The question in other people's words, in English and in Chinese."""
+    short: str
+    """The answer in a few sentences."""
+    sections: dict[str, str]
+    """What the page says, by SECTIONS."""
+    cells: tuple[Cell, ...]
+    """Its world, to be run one after the other."""
+    text: str
+    """The whole page."""
+
+
+def read_page(name: str, text: str) -> Answer:
+    """Take a page apart; LearnerError if a part of it is missing, or out of order."""
+    title, _, rest = text.partition("\n")
+    asked, short = _ASKED.search(rest), _SHORT.search(rest)
+    headings = _SECTION.findall(text)
+    if not title.startswith("# ") or asked is None or short is None or headings != list(SECTIONS):
+        raise LearnerError(
+            f"docs/answers/{name}.md is no answer",
+            f"write a title, '*Also asked as:* ... · ...', '**In short:** ...', then {', '.join(SECTIONS)}",
+        )
+    parts = _SECTION.split(text)[1:]
+    sections = {heading: body.strip() for heading, body in zip(parts[::2], parts[1::2], strict=True)}
+    words = tuple(" ".join(words.split()) for words in asked[1].split("·"))
+    return Answer(name, title[2:].strip(), words, " ".join(short[1].split()), sections, _cells(name, text), text)
+
+
+def _cells(name: str, text: str) -> tuple[Cell, ...]:
+    """Each block of Python with the block of text behind it, which is what it prints."""
+    blocks = _BLOCK.findall(text)
+    kinds = [kind for kind, _ in blocks]
+    if not blocks or kinds != ["python", "text"] * (len(kinds) // 2):
+        raise LearnerError(f"docs/answers/{name}.md has a world without what it prints", "put ```text behind ```python")
+    return tuple(Cell(code, prints) for (_, code), (_, prints) in zip(blocks[::2], blocks[1::2], strict=True))
+
+
+@cache
+def answers() -> tuple[Answer, ...]:
+    """All of them, by name; LearnerError where the pages are not there."""
+    place: Path = root() / "docs" / "answers"
+    pages = sorted(page for page in place.glob("*.md") if page.stem != "README") if place.is_dir() else []
+    if not pages:
+        raise LearnerError("the pages of docs/answers are not here", INSTALL)
+    return tuple(read_page(page.stem, page.read_text(encoding="utf-8")) for page in pages)
