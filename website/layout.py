@@ -12,6 +12,7 @@ from pygments.formatters import HtmlFormatter
 
 SECTIONS = {
     "labs/index.html": "Labs",
+    "docs/answers/README.html": "Answers",
     "docs/gallery.html": "Gallery",
     "docs/index.html": "Documentation",
     "lite/notebooks/index.html?path=00_tour.ipynb": "Play",
@@ -34,9 +35,12 @@ def stylesheet() -> str:
 def framed(title: str, body: str, place: str) -> str:
     """A whole page, which stands at `place` in the site.
 
-    Its section is marked as the one that is open; the gallery is one of its own, though it lies among the docs.
+    Its section is marked as the one that is open; the answers and the gallery are of their own, though they lie among
+    the docs.
     """
     belongs = place if place in SECTIONS else f"{place.partition('/')[0]}/index.html"
+    if place.startswith("docs/answers/"):
+        belongs = "docs/answers/README.html"
     return _frame().render(title=title, body=body, up="../" * place.count("/"), sections=SECTIONS, here=belongs)
 
 

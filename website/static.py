@@ -14,6 +14,9 @@ from website.lite import runs_without_spark
 from website.markdown import title_of, to_html
 from website.notebooks import lab_to_html
 
+ANSWERS = "docs/answers/"
+"""Thirty pages, which have a list of their own."""
+
 _MARKDOWN = ("*.md", "docs/**/*.md", "datasets/*.md")
 
 
@@ -108,6 +111,8 @@ def _around(labs: list[LabSource], at: int) -> str:
 def _documentation(root: Path, texts: list[str]) -> str:
     entries = []
     for name in texts:
+        if name.startswith(ANSWERS) and not name.endswith("/README.md"):
+            continue
         text = (root / name).read_text(encoding="utf-8")
         page = _page(name)
         link = page.removeprefix("docs/") if page.startswith("docs/") else f"../{page}"

@@ -63,12 +63,16 @@ def read_page(name: str, text: str) -> Answer:
 
 
 def _cells(name: str, text: str) -> tuple[Cell, ...]:
-    """Each block of Python with the block of text behind it, which is what it prints."""
-    blocks = _BLOCK.findall(text)
-    kinds = [kind for kind, _ in blocks]
-    if not blocks or kinds != ["python", "text"] * (len(kinds) // 2):
-        raise LearnerError(f"docs/answers/{name}.md has a world without what it prints", "put ```text behind ```python")
-    return tuple(Cell(code, prints) for (_, code), (_, prints) in zip(blocks[::2], blocks[1::2], strict=True))
+    """Each block of Python with the block of text behind it, which is what it prints; the last must print something."""
+    cells: list[Cell] = []
+    for kind, content in _BLOCK.findall(text):
+        if kind == "python":
+            cells.append(Cell(content, ""))
+        elif kind == "text" and cells and not cells[-1].prints:
+            cells[-1] = Cell(cells[-1].code, content)
+    if not cells or not cells[-1].prints:
+        raise LearnerError(f"docs/answers/{name}.md has a world that shows nothing", "put ```text behind ```python")
+    return tuple(cells)
 
 
 @cache

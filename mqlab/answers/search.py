@@ -10,37 +10,49 @@ from functools import cache
 
 from mqlab.answers.page import Answer, answers
 
-_WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]+")
+_TOKEN = re.compile(r"[A-Za-z0-9]+(?:[_\-./][A-Za-z0-9]+)*|[\u4e00-\u9fff]+")
 _PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-./]")
 
 _SAY_NOTHING = frozenset(
-    "a an and are as at be been but by can could do does for from has have how i if in into is it its me my not of on or "
-    "our should so still than that the their them then there these they this though to was we were what when where which "
-    "while who why will with would you your rocketmq mq".split()
+    """a an and are as at be been but by can could do does for from has have how i if in into is it its me my not of on
+    or our should so still than that the their them then there these they this though to was we were what when where
+    which while who why will with would you your rocketmq mq""".split()  # noqa: SIM905  # a text is easier to read
 )
 
 _ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "e", "y")
 
 _SAME = (
-    "twice duplicate duplicated duplicates double doubled repeatedly repeated again redelivered",
-    "lost lose losing loses missing miss disappear vanished gone",
-    "slow late delay delayed latency long",
-    "stuck stop stopped stops blocked blocking hang hangs hung stalled frozen",
-    "dlq dead-letter deadletter letters",
-    "backlog accumulation accumulate lag pile piling behind diff",
-    "offset position progress",
+    "twice duplicate duplicated duplicates double doubled repeatedly repeated again redelivered 重复",
+    "lost lose losing loses missing miss disappear vanished gone 丢失 丢",
+    "delay late delayed latency long slow 延迟 延时",
+    "stuck stop stopped stops blocked blocking hang hangs hung stalled frozen 卡住 阻塞",
+    "dlq deadletter letters 死信",
+    "backlog accumulation accumulate lag pile piling behind diff 积压 堆积",
+    "offset position progress 位点 偏移量 进度",
     "broker server",
-    "restart restarted reboot redeploy deploy deployment upgrade",
-    "fail fails failed failure exception error errors",
-    "timeout time-out timeouts",
-    "consumer consumers consume consumed consumption",
-    "producer producers sender send sending sends sent",
-    "invisible invisibility visibility",
-    "重复 twice", "丢失 丢 lost", "延迟 延时 delay", "积压 堆积 backlog", "死信 dlq", "重启 restart", "超时 timeout",
-    "位点 偏移量 进度 offset", "失败 报错 错误 fail", "卡住 阻塞 stuck", "不消费 consume", "消费 consume", "发送 send", "顺序 order",
-    "重试 retry", "事务 transaction", "广播 broadcast", "过滤 filter", "标签 tag", "队列 queue", "重平衡 负载均衡 rebalance",
-    "消息 message", "长轮询 poll", "拉取 pull", "回查 check", "半消息 half", "磁盘 disk", "主从 slave", "心跳 heartbeat", "订阅 subscription",
-)  # fmt: skip
+    "restart restarted reboot redeploy deploy deployment upgrade 重启",
+    "fail fails failed failure exception error errors 失败 报错 错误",
+    "timeout timeouts 超时",
+    "consume consumer consumers consumed consumption 消费",
+    "send producer producers sender sending sends sent 发送",
+    "invisible invisibility visibility 不可见",
+    "order orderly ordered sequence 顺序",
+    "retry retries reconsume 重试",
+    "transaction transactions transactional 事务",
+    "broadcast broadcasting 广播",
+    "filter filtering filters 过滤",
+    "tag tags 标签",
+    "queue queues 队列",
+    "rebalance rebalancing 重平衡 负载均衡",
+    "message messages msg 消息",
+    "poll polling 长轮询",
+    "pull pulling 拉取",
+    "check checked checks checkback 回查",
+    "half 半消息",
+    "disk 磁盘",
+    "slave replica follower 主从 从节点",
+    "subscription subscribe subscribes 订阅",
+)
 """Words that people use for the same thing; each row is one."""
 
 _K1, _B = 1.4, 0.6
@@ -70,14 +82,19 @@ def _same() -> dict[str, str]:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text as they are compared: lower case, without endings, one for those that mean the same."""
+    """The words of a text as they are compared: lower case, without endings, one for those that mean the same.
+
+    A name such as maxReconsumeTimes is its words, and one word besides.
+    """
     found: list[str] = []
-    for word in _WORD.findall(_PARTS.sub(" ", text).lower() + " " + text.lower()):
-        if word.isascii():
-            if word not in _SAY_NOTHING:
-                found.append(_same().get(_stem(word), _stem(word)))
-        else:
-            found += _chinese(word)
+    for token in _TOKEN.findall(text):
+        if not token.isascii():
+            found += _chinese(token)
+            continue
+        parts = [part for part in _PARTS.sub(" ", token).lower().split() if part not in _SAY_NOTHING]
+        found += [_same().get(_stem(part), _stem(part)) for part in parts]
+        if len(parts) > 1:
+            found.append("".join(parts))
     return found
 
 

@@ -11,6 +11,7 @@ import pytest
 from mqlab.answers import answers, read_page
 from mqlab.commands.why import run
 from mqlab.errors import LearnerError
+from mqlab.material import root
 
 ANSWERS = {answer.name: answer for answer in answers()}
 each = pytest.mark.parametrize("name", ANSWERS)
@@ -48,10 +49,10 @@ def test_what_is_no_page_is_refused(text: str) -> None:
         read_page("wrong", text)
 
 
-def test_a_world_without_what_it_prints_is_refused() -> None:
+def test_a_world_that_prints_nothing_is_refused() -> None:
     text = next(iter(ANSWERS.values())).text
-    with pytest.raises(LearnerError, match="without what it prints"):
-        read_page("wrong", text.replace("```text", "```", 1))
+    with pytest.raises(LearnerError, match="shows nothing"):
+        read_page("wrong", text.replace("```text", "```"))
 
 
 def test_two_pages_answer_two_questions() -> None:
@@ -59,3 +60,9 @@ def test_two_pages_answer_two_questions() -> None:
     assert len(said) == len(set(said))
 
 
+
+
+def test_the_list_names_each_page_once_by_its_question() -> None:
+    page = (root() / "docs" / "answers" / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^- \[(.*)\]\((.*)\.md\)$", page, re.MULTILINE)
+    assert sorted(listed) == sorted((answer.question, answer.name) for answer in ANSWERS.values())

@@ -1,0 +1,54 @@
+"""`mqlab why`, as somebody uses it who has a question."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqlab.answers import find
+from mqlab.answers.search import words_of
+from mqlab.commands.why import main
+
+
+def test_the_best_answer_is_printed_and_others_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["offset", "moves", "RECONSUME_LATER"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Why does the offset move although my listener returns RECONSUME_LATER?\n\nA failed ")
+    assert "mqlab why offset-moves --page" in said
+    assert "Was it something else?" in said
+
+
+def test_a_page_by_its_name_whole_and_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["offset-moves", "--page", "--run"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("# Why does the offset move")
+    assert said.endswith("Orders is read up to 1\ntries so far: 2\n")
+
+
+def test_what_no_page_is_about(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["zzzz"]) == 1
+    assert "mqlab why --list" in capsys.readouterr().err
+    assert main(["--list"]) == 0
+    assert "offset-moves " in capsys.readouterr().out
+
+
+def test_a_question_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    from mqlab.commands.cli import main as mqlab
+
+    assert mqlab(["why"]) == 2
+    assert "ask in your own words" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Why is my message consumed twice?", ["messag", "consum", "twic"]),
+        ("maxReconsumeTimes", ["max", "retr", "tim", "maxreconsumetimes"]),
+        ("重复消费", ["twic", "consum", "重复", "复消", "消费"]),
+    ],
+)
+def test_words_are_compared_without_endings_and_in_both_languages(text: str, words: list[str]) -> None:
+    assert words_of(text) == words
+
+
+def test_what_has_nothing_in_common_is_not_found() -> None:
+    assert find("the and of") == []
