@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 
@@ -16,27 +16,27 @@ _PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-./]")
 _SAY_NOTHING = frozenset(
     """a an and are as at be been but by can could do does for from has have how i if in into is it its me my not of on
     or our should so still than that the their them then there these they this though to was we were what when where
-    which while who why will with would you your rocketmq mq""".split()  # noqa: SIM905  # a text is easier to read
+    which while who why will with would you your rocketmq mq""".split()  # noqa: SIM905
 )
 
 _ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "e", "y")
 
 _SAME = (
-    "twice duplicate duplicated duplicates double doubled repeatedly repeated again redelivered 重复",
-    "lost lose losing loses missing miss disappear vanished gone 丢失 丢",
-    "delay late delayed latency long slow 延迟 延时",
+    "twice duplicate duplicated duplicates double doubled repeated again redelivered second resent 重复 再次 又来 一遍 第二次 两次",
+    "lost lose losing loses missing miss disappear vanished gone 丢失 丢 没了 消失",
+    "delay late later delayed latency long longer slow 延迟 延时 很久 慢",
     "stuck stop stopped stops blocked blocking hang hangs hung stalled frozen 卡住 阻塞",
-    "dlq deadletter letters 死信",
+    "dlq deadletter letter letters 死信",
     "backlog accumulation accumulate lag pile piling behind diff 积压 堆积",
     "offset position progress 位点 偏移量 进度",
     "broker server",
-    "restart restarted reboot redeploy deploy deployment upgrade 重启",
-    "fail fails failed failure exception error errors 失败 报错 错误",
+    "restart restarted reboot redeploy deploy deployment upgrade rollout roll rolling pod pods 重启 发布 上线 部署",
+    "fail refused rejected fails failed failure exception error errors 失败 报错 错误",
     "timeout timeouts 超时",
-    "consume consumer consumers consumed consumption 消费",
-    "send producer producers sender sending sends sent 发送",
+    "consume consumer consumers consumed consumption process processed processing handle handled listener 消费 处理",
+    "send producer producers sender sending sends sent publish published 发送 生产者 生产",
     "invisible invisibility visibility 不可见",
-    "order orderly ordered sequence 顺序",
+    "order orderly ordered ordering fifo sequence 顺序 有序",
     "retry retries reconsume 重试",
     "transaction transactions transactional 事务",
     "broadcast broadcasting 广播",
@@ -49,17 +49,25 @@ _SAME = (
     "pull pulling 拉取",
     "check checked checks checkback 回查",
     "half 半消息",
-    "disk 磁盘",
+    "empty nothing none zero 空 收不到 拉不到 没有消息",
+    "power outage 断电 掉电 停电",
+    "big large size huge limit 过大 太大 超过 大小",
+    "create created creating new 创建 新建 新",
+    "group groups 消费组 消费者组",
+    "route routes 路由",
+    "busy 繁忙 忙",
+    "reset 重置 回溯",
+    "disk 磁盘 刷盘 落盘",
     "slave replica follower 主从 从节点",
     "subscription subscribe subscribes 订阅",
 )
 """Words that people use for the same thing; each row is one."""
 
-_K1, _B = 1.4, 0.6
+_K1, _B = 2.0, 0.3
 """Of BM25: how much a word counts that comes again, and how much long texts are held back."""
 
-_WEIGHTS = (("question", 3), ("asked", 3), ("short", 1), ("page", 0))
-"""How often the words of each part of a page are counted."""
+_WEIGHTS = (("question", 3.0), ("asked", 3.0), ("short", 1.0), ("page", 0.2))
+"""How much the words of each part of a page count; those of the whole page count besides."""
 
 
 def _stem(word: str) -> str:
@@ -84,15 +92,20 @@ def _same() -> dict[str, str]:
 def words_of(text: str) -> list[str]:
     """The words of a text as they are compared: lower case, without endings, one for those that mean the same.
 
-    A name such as maxReconsumeTimes is its words, and one word besides.
+    Two that stand together are a word besides, and so is a name such as maxReconsumeTimes.
     """
     found: list[str] = []
+    last = ""
     for token in _TOKEN.findall(text):
         if not token.isascii():
             found += _chinese(token)
+            last = ""
             continue
         parts = [part for part in _PARTS.sub(" ", token).lower().split() if part not in _SAY_NOTHING]
-        found += [_same().get(_stem(part), _stem(part)) for part in parts]
+        for part in parts:
+            word = _same().get(_stem(part), _stem(part))
+            found += [word, f"{last} {word}"] if last else [word]
+            last = word
         if len(parts) > 1:
             found.append("".join(parts))
     return found
@@ -106,17 +119,18 @@ def _chinese(text: str) -> Iterable[str]:
 
 
 @cache
-def _index() -> tuple[tuple[Answer, Counter[str], int], ...]:
-    return tuple((answer, (counted := _counted(answer)), counted.total()) for answer in answers())
+def _index() -> list[tuple[Answer, dict[str, float], float]]:
+    """Each answer with what its words count, and their sum."""
+    return [(answer, counted := _counted(answer), sum(counted.values())) for answer in answers()]
 
 
-def _counted(answer: Answer) -> Counter[str]:
-    texts = {"question": answer.question, "asked": " ".join(answer.asked), "short": answer.short}
-    counted: Counter[str] = Counter()
+def _counted(answer: Answer) -> dict[str, float]:
+    texts = {"question": answer.question, "asked": " . ".join(answer.asked), "short": answer.short, "page": answer.text}
+    counted: defaultdict[str, float] = defaultdict(float)
     for part, weight in _WEIGHTS:
-        for word in words_of(texts.get(part, "")):
+        for word in words_of(texts[part]):
             counted[word] += weight
-    return counted
+    return dict(counted)
 
 
 def find(phrase: str) -> list[Answer]:
@@ -131,7 +145,7 @@ def find(phrase: str) -> list[Answer]:
     for place, (_, counted, total) in enumerate(index):
         score = 0.0
         for word in wanted:
-            count = counted[word]
+            count = counted.get(word, 0.0)
             if count:
                 having = sum(word in other for _, other, _ in index)
                 rare = math.log(1 + (len(index) - having + 0.5) / (having + 0.5))
