@@ -22,7 +22,7 @@ _SAY_NOTHING = frozenset(
 _ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "e", "y")
 
 _SAME = (
-    "twice duplicate duplicated duplicates double doubled repeated again redelivered second resent 重复 再次 又来 一遍 第二次 两次",
+    "twice duplicate duplicated duplicates double doubled repeated again redelivered second 重复 再次 又来 一遍 第二次",
     "lost lose losing loses missing miss disappear vanished gone 丢失 丢 没了 消失",
     "delay late later delayed latency long longer slow 延迟 延时 很久 慢",
     "stuck stop stopped stops blocked blocking hang hangs hung stalled frozen 卡住 阻塞",
