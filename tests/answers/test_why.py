@@ -41,8 +41,8 @@ def test_a_question_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Why is my message consumed twice?", ["messag", "consum", "twic"]),
-        ("maxReconsumeTimes", ["max", "retr", "tim", "maxreconsumetimes"]),
+        ("Why is my message consumed twice?", ["messag", "consum", "messag consum", "twic", "consum twic"]),
+        ("maxReconsumeTimes", ["max", "retr", "max retr", "tim", "retr tim", "maxreconsumetimes"]),
         ("重复消费", ["twic", "consum", "重复", "复消", "消费"]),
     ],
 )
