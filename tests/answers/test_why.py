@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from mqlab.answers import find
+from mqlab.answers import answers, find
 from mqlab.answers.search import words_of
 from mqlab.commands.why import main
 
@@ -52,3 +54,17 @@ def test_words_are_compared_without_endings_and_in_both_languages(text: str, wor
 
 def test_what_has_nothing_in_common_is_not_found() -> None:
     assert find("the and of") == []
+
+
+PHRASINGS = [
+    tuple(line.split("\t"))
+    for line in Path(__file__).with_name("phrasings.tsv").read_text(encoding="utf-8").splitlines()
+    if "\t" in line and not line.startswith("#")
+]
+
+
+def test_questions_in_other_peoples_words_find_their_page_first() -> None:
+    found = {(name, phrase): find(phrase)[0].name for name, phrase in PHRASINGS}
+    assert {asked: first for asked, first in found.items() if first != asked[0]} == {}
+    assert len(found) >= 100
+    assert {name for name, _ in PHRASINGS} == {answer.name for answer in answers()}
