@@ -81,7 +81,9 @@ class MessageSendAnswered(NamedTuple):
 
 
 class SendBackStored(NamedTuple):
-    """A message that a consumer gave back is stored again in `topic` (retry or dead letters) to be delivered anew."""
+    """A message that a consumer gave back is stored again in `topic` (retry or dead letters) to be delivered anew, if the
+    store takes it: it is told before, and a PutRefused may follow.
+    """
 
     group: str
     topic: str
@@ -93,7 +95,8 @@ class SendBackStored(NamedTuple):
 
 
 class MessageParked(NamedTuple):
-    """A message to be delivered `delay_ms` from now goes to the schedule topic, into the queue of its delay level.
+    """A message to be delivered `delay_ms` from now goes to the schedule topic, into the queue of its delay level, if
+    the store takes it: it is told before, and a PutRefused may follow.
 
     `topic` and `queue_id` are where it will go then.
     """
