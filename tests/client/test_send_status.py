@@ -1,7 +1,7 @@
 """The statuses of a stored message that a broker without slaves can give, each brought about by its disk.
 
-The two of slaves need replication, which mqlab does not have; what a producer makes of them stands in the table of
-tests/client/test_send_answers.py.
+The two of slaves are brought about in tests/broker/ha/test_sync_master.py; what a producer makes of them stands in the
+table of tests/client/test_send_answers.py.
 """
 
 from __future__ import annotations
