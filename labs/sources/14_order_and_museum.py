@@ -339,7 +339,7 @@ Table("one message", ("ms", "what", "bits"), [
 
 # %% [markdown]
 # The ack was written *before* its check point, which was waiting in memory for all its acks, and both waited for the next full minute. [The
-# page of the museum](../docs/museum.md) tells all seven stories.
+# page of the museum](../docs/museum.md) tells all stories.
 #
 # Now three bugs at once. The invisible time of a message is over, nobody has acknowledged it, and the **reviver** shall bring it back: it asks
 # the store for the message at the offset that the check point names. What can happen then was decided wrongly three times:

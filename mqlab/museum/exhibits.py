@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mqlab.errors import LearnerError
-from mqlab.explore.rule import Rule
 from mqlab.museum import rules
 
 
@@ -17,7 +16,7 @@ class Exhibit(NamedTuple):
 
     number: str
     title: str
-    rule: type[Rule]
+    rule: type[rules.MuseumRule]
     hint: str
     others: tuple[str, ...] = ()
 
@@ -66,6 +65,11 @@ EXHIBITS = (
     Exhibit(
         "8479", "A topic of the same name", rules.ReviveTerminates,
         "Is a message that cannot be read one that is not there, or one that cannot be read now?",
+    ),
+    Exhibit(
+        "8472", "Who wants one message in a thousand", rules.NobodyStarves,
+        "A pop has looked at as many messages as it may, wanted none of them, and waits. Who tells it that there are "
+        "more?",
     ),
 )  # fmt: skip
 """In the order of docs/museum.md."""

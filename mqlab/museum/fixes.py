@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from mqlab.check import LabCheck, Wrong, draws_for
 from mqlab.check.draws import Draws
 from mqlab.errors import LearnerError
-from mqlab.explore.rule import Rule
 from mqlab.lab import Lab
 from mqlab.museum import rules
 from mqlab.museum.exhibits import exhibit
@@ -41,7 +40,7 @@ class Fix(NamedTuple):
     plug: Callable[[Answer], Prepare]
     room: Callable[[Lab, Prepare], Coroutine[Any, Any, None]]
     told: Told
-    also: tuple[type[Rule], ...] = ()
+    also: tuple[type[rules.MuseumRule], ...] = ()
 
     @property
     def name(self) -> str:
@@ -258,6 +257,30 @@ def _asked_what_now(answer: Answer, draw: Draws) -> str:
     return ""
 
 
+# -- 8472 -----------------------------------------------------------------------------------------------------------
+
+WAKES_ANOTHER = '''def wakes_another(found, left):
+    """Whether the next request that waits for the queue is woken when a pop is through with it.
+
+    The pop found `found` messages that its group wants, and looked no further than it may: `left` messages lie behind
+    that place, wanted or not. A pop that found none waits by now, too, and may be the one that is woken.
+    """
+    return found > 0 and left > 0
+'''
+
+
+def _asked_whether_it_wakes(answer: Answer, draw: Draws) -> str:
+    found, left = draw.between("found", 1, 32), draw.between("left", 1, 900)
+    for case, want in (((0, 0), False), ((0, left), True), ((found, 0), False), ((found, left), True)):
+        got = answer(*case)
+        if bool(got) is not want:
+            return f"{case[0]} messages were found, and {case[1]} are left: yours says {got!r}"
+    return ""
+
+
+# -- where they plug in ---------------------------------------------------------------------------------------------
+
+
 def _by_offset(is_it: Answer) -> Prepare:
     def decide(
         asked: int, found: int | None, pop_time: int, stored: int | None, queue_end: int, reads: bool
@@ -336,6 +359,15 @@ FIXES = (
         _by_end,
         lambda lab, prepare: museum.topic_made_again(lab, prepare, messages=20, deleted_after_ms=4_000),
         _asked_what_now, (rules.RevivedWasPopped,),
+    ),
+    Fix(
+        "8472", WAKES_ANOTHER,
+        ("What lies behind the place up to which a pop has looked is worth a look, whether that pop found anything or "
+         "not.",
+         "`found` is not needed; with nothing left nobody is woken."),
+        parts.wakes_another,
+        lambda lab, prepare: museum.few_are_wanted(lab, prepare, messages=60, one_in=20),
+        _asked_whether_it_wakes, (rules.AckedStaysAway,),
     ),
 )  # fmt: skip
 """In the order of docs/museum.md."""

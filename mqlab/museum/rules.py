@@ -10,6 +10,8 @@ Batch = tuple[str, str, int, int]
 """Group, topic, queue id and pop time: what one pop took from one queue."""
 SETTLES_MS = 20_000
 """So long behind its invisible time a reviver has long dealt with a message."""
+LIES_MS = 10_000
+"""So long a message may lie in its queue while somebody waits who wants it; a request waits for 15 s."""
 
 
 def batch_of(record: Record) -> Batch:
@@ -17,15 +19,19 @@ def batch_of(record: Record) -> Batch:
     return record.group, record.topic, record.queue_id, record.pop_time
 
 
-class _MuseumRule(Rule):
-    """A rule that knows the brokers' clocks, which run right in the museum."""
+class MuseumRule(Rule):
+    """A rule that knows the brokers' clocks, which run right in the museum, and what belongs to a breach's story."""
 
     def now_ms(self, record: Record) -> int:
         """The time of an event, ms since 1970."""
         return self.case.lab.world.epoch_ms + int(record.ts_us) // 1_000
 
+    def tells(self, record: Record, breach: Record) -> bool:
+        """Does an event belong to the story of a breach?"""
+        return is_about(record, breach)
 
-class AckedStaysAway(_MuseumRule):
+
+class AckedStaysAway(MuseumRule):
     """A message that was acknowledged in time is not brought back."""
 
     kinds = ("AckReceived", "MessageRevived")
@@ -49,7 +55,7 @@ class AckedStaysAway(_MuseumRule):
             )
 
 
-class SettledWithItsAcks(_MuseumRule):
+class SettledWithItsAcks(MuseumRule):
     """Who settles a check point has read every acknowledgement of it that came in time."""
 
     kinds = ("MessagePopped", "AckStored", "CheckPointSettled")
@@ -73,7 +79,7 @@ class SettledWithItsAcks(_MuseumRule):
             self.found(record.row, f"of {stored} acks that were stored in time, {missing} had not been read")
 
 
-class NothingComesEarly(_MuseumRule):
+class NothingComesEarly(MuseumRule):
     """No message is brought back before its invisible time is over."""
 
     kinds = ("MessageRevived",)
@@ -84,7 +90,7 @@ class NothingComesEarly(_MuseumRule):
             self.found(record.row, f"it comes again {-record.late_ms} ms before its invisible time is over")
 
 
-class ReviverGetsThrough(_MuseumRule):
+class ReviverGetsThrough(MuseumRule):
     """In the end a reviver has left behind all that its queue holds."""
 
     def at_end(self) -> None:
@@ -101,7 +107,7 @@ class ReviverGetsThrough(_MuseumRule):
                     return
 
 
-class RevivedWasPopped(_MuseumRule):
+class RevivedWasPopped(MuseumRule):
     """What is brought back is what was popped, each message once."""
 
     kinds = ("MessagePopped", "MessageRevived")
@@ -123,7 +129,7 @@ class RevivedWasPopped(_MuseumRule):
             self._popped[place] = True
 
 
-class UnackedComesAgain(_MuseumRule):
+class UnackedComesAgain(MuseumRule):
     """A message that nobody acknowledged comes again."""
 
     kinds = ("MessagePopped", "AckReceived", "InvisibleTimeChanged", "MessageRevived")
@@ -149,7 +155,7 @@ class UnackedComesAgain(_MuseumRule):
                 self.found(record.row, f"offset {record.queue_offset} was popped, not acknowledged, and is lost")
 
 
-class ReviveTerminates(_MuseumRule):
+class ReviveTerminates(MuseumRule):
     """A message that is not there is not looked for again and again."""
 
     kinds = ("CheckPointPutAgain",)
@@ -158,6 +164,33 @@ class ReviveTerminates(_MuseumRule):
         """Look how often it was tried."""
         if record.times > 1:
             self.found(record.row, f"offset {record.queue_offset} is put off for the {record.times}nd time: it is gone")
+
+
+class NobodyStarves(MuseumRule):
+    """A message that somebody waits for does not lie in its queue for ten seconds."""
+
+    kinds = ("MessageStored", "MessagePopped")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._stored_us: dict[str, int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note when a message came, and look how long it lay there when it is popped for the first time."""
+        if record.kind == "MessageStored":
+            self._stored_us.setdefault(record.unique_key, record.ts_us)
+        elif not record.reconsume_times:
+            lay_ms = (record.ts_us - self._stored_us[record.unique_key]) / 1_000
+            if lay_ms >= LIES_MS:
+                self.found(record.row, f"offset {record.queue_offset} lay there for {lay_ms / 1_000:.1f} s")
+
+    def tells(self, record: Record, breach: Record) -> bool:
+        """The message, and the requests that waited and were woken while it lay there."""
+        if record.kind in self.kinds:
+            return bool(record.unique_key == breach.unique_key)
+        if record.kind not in ("PopHeld", "PopWoken") or record.ts_us < self._stored_us[breach.unique_key]:
+            return False
+        return (record.group, record.topic) == (breach.group, breach.topic)
 
 
 def is_about(record: Record, breach: Record) -> bool:

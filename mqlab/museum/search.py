@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rule import Case
 from mqlab.museum.exhibits import Exhibit, exhibit
-from mqlab.museum.rules import is_about
+from mqlab.museum.rules import MuseumRule, is_about
 from mqlab.progress import counted
 from mqlab.scenarios import registry
 from mqlab.scenarios.museum import BROKEN
@@ -59,7 +59,7 @@ class Found(NamedTuple):
     story: tuple[str, ...]
 
 
-def watch(lab: Lab, kinds: Sequence[type[Rule]], seconds: float) -> Found | None:
+def watch(lab: Lab, kinds: Sequence[type[MuseumRule]], seconds: float) -> Found | None:
     """Play a room for so long, or until one of the rules is broken; the first that was, None if all hold."""
     watching = [kind(Case(lab)) for kind in kinds]
     for row in lab.history.rows():
@@ -79,14 +79,16 @@ def watch(lab: Lab, kinds: Sequence[type[Rule]], seconds: float) -> Found | None
     for rule in watching:
         if rule.violations:
             breach = rule.violations[0]
-            story = tuple(str(record) for record in story_of(lab.history.rows(), breach.record))
+            story = tuple(str(record) for record in story_of(lab.history.rows(), breach.record, rule.tells))
             return Found(rule.rule, breach.reason, story)
     return None
 
 
-def story_of(rows: Iterable[Any], breach: Record) -> list[Record]:
-    """The events about the batch of a breach, in order, up to it."""
-    told = [record for record in map(Record, rows) if record.at <= breach.at and is_about(record, breach)]
+def story_of(
+    rows: Iterable[Any], breach: Record, tells: Callable[[Record, Record], bool] = is_about
+) -> list[Record]:
+    """The events that tell of a breach, in order, up to it: those about its batch, unless its rule says otherwise."""
+    told = [record for record in map(Record, rows) if record.at <= breach.at and tells(record, breach)]
     return told or [breach]
 
 

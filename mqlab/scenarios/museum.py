@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere
-from mqlab.scenarios.numbered import SUCCESS, TOPIC, spawn_sending
+from mqlab.scenarios.numbered import SUCCESS, TOPIC, SendOne, send_sync, spawn_sending
 from mqlab.scenarios.registry import scenario
 from mqlab.sim import MemoryDisk
+from mqlab.store.message_store_config import CQ_STORE_UNIT_SIZE
 
 if TYPE_CHECKING:
-    from mqlab.client import DefaultMQPushConsumer
+    from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
     from mqlab.lab import Lab
-    from mqlab.protocol.message import MessageExt
+    from mqlab.protocol.message import Message, MessageExt
     from mqlab.scenarios.museum_parts import Prepare
 
 VISITORS = "visitors"
@@ -22,12 +24,21 @@ BROKEN: Final = "broken"
 FIXED: Final = "fixed"
 ACK_WAIT_MS = 20_000
 """For so long an ack waits for a check point in the room of 5408; RocketMQ gives it three minutes."""
+LOOKS_AT = 8
+"""Behind so many entries a broker ends its search for one request in the room of 8472; RocketMQ looks at 800."""
 
 Listener = Callable[[Sequence["MessageExt"], ConsumeConcurrentlyContext], Any]
 
 
 async def _open(
-    lab: Lab, *, messages: int, every_ms: int, queues: int, prepare: Prepare | None = None, **broker: Any
+    lab: Lab,
+    *,
+    messages: int,
+    every_ms: int,
+    queues: int,
+    prepare: Prepare | None = None,
+    send_one: SendOne = send_sync,
+    **broker: Any,
 ) -> None:
     """A name server, a broker with the room's part in it, and a shop that sends to the topic Orders."""
     lab.name_server()
@@ -35,10 +46,12 @@ async def _open(
     lab.create_topic(TOPIC, queues)
     producer = lab.producer("shop")
     await producer.start()
-    spawn_sending(producer, messages=messages, every_ms=every_ms)
+    spawn_sending(producer, messages=messages, every_ms=every_ms, send_one=send_one)
 
 
-async def _visitor(lab: Lab, listens: Callable[[DefaultMQPushConsumer], Listener], **settings: Any) -> None:
+async def _visitor(
+    lab: Lab, listens: Callable[[DefaultMQPushConsumer], Listener], *, wants: str = "*", **settings: Any
+) -> None:
     """A push consumer that pops."""
     lab.set_message_request_mode(TOPIC, VISITORS, "POP")
     consumer = lab.consumer(
@@ -47,7 +60,7 @@ async def _visitor(lab: Lab, listens: Callable[[DefaultMQPushConsumer], Listener
         consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
         **settings,
     )
-    consumer.subscribe(TOPIC, "*")
+    consumer.subscribe(TOPIC, wants)
     consumer.register_message_listener(listens(consumer))
     await consumer.start()
 
@@ -155,8 +168,8 @@ async def museum_7724(lab: Lab, *, code: Code = BROKEN, messages: int = 100, too
 async def log_that_is_cleaned(lab: Lab, prepare: Prepare | None, *, messages: int, too_slow_ms: int) -> None:
     """Messages that are popped long after they were sent, while the log loses its oldest files."""
     hours = ";".join(f"{hour:02}" for hour in range(24))
-    store = {"mapped_file_size_commit_log": 4_096, "file_reserved_time": 0, "delete_when": hours}
-    pause = {"delete_commit_log_files_interval": 2_000}
+    store: dict[str, Any] = {"mapped_file_size_commit_log": 4_096, "file_reserved_time": 0, "delete_when": hours}
+    pause: dict[str, Any] = {"delete_commit_log_files_interval": 2_000}
     # The log is cleaned from the first minute on: what was sent before is popped by then, and partly not done.
     await _open(lab, messages=messages, every_ms=10, queues=1, prepare=prepare, **store, **pause)
     later = lab.producer("late-shop")
@@ -219,3 +232,29 @@ async def topic_made_again(
         running.create_topic(TOPIC, 1)
 
     node.spawn(delete_and_make_again(), "an administrator")
+
+
+@scenario("museum-8472", seconds=60)
+async def museum_8472(lab: Lab, *, code: Code = BROKEN, messages: int = 60, one_in: int = 20) -> None:
+    """Issue 8472: a pop that wants few messages waits although some of them lie there unread."""
+    from mqlab.scenarios import museum_parts as parts
+
+    prepare = parts.wakes_behind_what_was_found if code == BROKEN else None
+    await few_are_wanted(lab, prepare, messages=messages, one_in=one_in)
+
+
+async def few_are_wanted(lab: Lab, prepare: Prepare | None, *, messages: int, one_in: int) -> None:
+    """A consumer that wants one message in so many, and a broker that looks at few entries for one request."""
+
+    numbers = count(1)
+
+    async def send_one(producer: DefaultMQProducer, message: Message) -> None:
+        message.tags = "other" if next(numbers) % one_in else "wanted"
+        await send_sync(producer, message)
+
+    looks_at = LOOKS_AT * CQ_STORE_UNIT_SIZE
+    await _open(
+        lab, messages=messages, every_ms=100, queues=1, prepare=prepare, send_one=send_one,
+        max_filter_message_size=looks_at,
+    )  # fmt: skip
+    await _visitor(lab, _works_for(5, 20), wants="wanted", pop_batch_nums=LOOKS_AT)

@@ -18,6 +18,7 @@ from mqlab.protocol.pop_check_point import CK_TAG, is_revive_topic
 if TYPE_CHECKING:
     from mqlab.broker.broker_controller import BrokerController
     from mqlab.broker.pop.pop_services import PopServices
+    from mqlab.broker.pop.pop_work import PopWork
     from mqlab.protocol.message import MessageExt
     from mqlab.protocol.pop_check_point import PopCheckPoint
 
@@ -111,6 +112,14 @@ class AsksAgainForWhatIsGone(ReviveMessage):
 def asks_again_for_what_is_gone(broker: BrokerController) -> None:
     """A reviver does not tell "not there" from "not now" (PopReviveService.reviveMsgFromCk until 5.3.0)."""
     broker.change_pop = _revives_with(AsksAgainForWhatIsGone)
+
+
+# -- 8472: a pop that found nothing waits although something is left --------------------------------------------------
+
+
+def wakes_behind_what_was_found(broker: BrokerController) -> None:
+    """Only a pop that found something looks whether more is left (PopMessageProcessor.processRequest until 5.3.0)."""
+    broker.change_pop = _wakes_if(lambda work: bool(work.records) and work.rest > 0)
 
 
 # -- 7724: the mended part --------------------------------------------------------------------------------------------
@@ -213,6 +222,26 @@ def passes_acks(decide: Callable[[int, int], object], patience_ms: int) -> Prepa
     return prepare
 
 
+def wakes_another(decide: Callable[[int, int], object]) -> Prepare:
+    """A broker that asks somebody whether the next request is woken when a pop is through, from how many messages it
+    found and how many are left.
+    """
+
+    def wakes(work: PopWork) -> bool:
+        said = bool(decide(work.messages, work.rest))
+        if said and not work.records and not work.rest:
+            raise LearnerError(
+                "a request that found nothing was woken with nothing left: it finds nothing again, is woken, and so on",
+                "wake nobody when nothing is left",
+            )
+        return said
+
+    def prepare(broker: BrokerController) -> None:
+        broker.change_pop = _wakes_if(wakes)
+
+    return prepare
+
+
 def _number(said: object) -> int:
     """A time that somebody's function has said."""
     if isinstance(said, bool) or not isinstance(said, int | float):
@@ -235,5 +264,12 @@ def _revives_with(reviver_class: type[ReviveMessage]) -> Callable[[PopServices],
     def change(services: PopServices) -> None:
         for service in services.ack_message_processor.revive_services:
             service.check_points.reviver = reviver_class(services.broker)
+
+    return change
+
+
+def _wakes_if(wakes: Callable[[PopWork], bool]) -> Callable[[PopServices], None]:
+    def change(services: PopServices) -> None:
+        services.pop_message_processor.wakes_another = wakes
 
     return change

@@ -115,6 +115,26 @@ def one_less(asked, found, queue_end, reads):
     return "back" if found == asked else "gone"
 
 
+def something_is_left(found, left):
+    """Whether the pop found anything tells nothing."""
+    return left > 0
+
+
+def never_another(found, left):
+    """Whoever arrives wakes somebody."""
+    return False
+
+
+def found_nothing(found, left):
+    """The other way round: who found something lets the rest lie."""
+    return found == 0 and left > 0
+
+
+def for_ever(found, left):
+    """Wakes the one that has just found nothing, and nothing is left."""
+    return True
+
+
 RIGHT = {
     "3787": on_time,
     "3507": when_it_came,
@@ -123,6 +143,7 @@ RIGHT = {
     "7724": the_same,
     "7914": the_same_offset,
     "8479": not_there_is_gone,
+    "8472": something_is_left,
 }
 WRONG = {
     "3787": [both_at_the_end, shorter_level, at_once, ack_first],
@@ -132,4 +153,5 @@ WRONG = {
     "7724": [from_there_on, never],
     "7914": [with_some_grace, anything_that_is_there],
     "8479": [nothing_is_later, nothing_is_gone, one_less],
+    "8472": [never_another, found_nothing, for_ever],
 }

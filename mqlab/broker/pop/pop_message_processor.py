@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Callable, Mapping, Sized
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -71,6 +71,8 @@ class PopMessageProcessor(RequestProcessor):
         self._ck_message_number = 0
         self.pop_long_polling_service = PopLongPollingService(broker, self._execute_request_when_wakeup)
         self.waiting: Sized = self.pop_long_polling_service.polling_map
+        self.wakes_another: Callable[[PopWork], bool] = something_is_left
+        """Whether the next one that waits is woken when a pop is through."""
 
     def process_request(self, channel: Channel, request: RemotingCommand) -> Processed:
         """Answer a pop that has just come; None when it waits."""
@@ -248,7 +250,7 @@ class PopMessageProcessor(RequestProcessor):
 
     def _wake_another(self, work: PopWork) -> None:
         """Something is left: let the next one have it that waits for the same queue (or for any)."""
-        if work.rest > 0:
+        if self.wakes_another(work):
             header = work.header
             self.pop_long_polling_service.notify_message_arriving(
                 header.topic, header.queue_id, work.group, reason=LEFT_OVER
@@ -297,6 +299,11 @@ class PopMessageProcessor(RequestProcessor):
 
     def _process_again(self, waiting: PopRequest) -> Coroutine[Any, Any, None] | None:
         return self._services.respond(waiting, self.process(waiting.channel, waiting.request, first_pass=False))
+
+
+def something_is_left(work: PopWork) -> bool:
+    """Whether messages lie behind the place up to which a pop has looked."""
+    return work.rest > 0
 
 
 def _not_parsed() -> RequestError:
