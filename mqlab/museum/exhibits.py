@@ -71,6 +71,11 @@ EXHIBITS = (
         "A pop has looked at as many messages as it may, wanted none of them, and waits. Who tells it that there are "
         "more?",
     ),
+    Exhibit(
+        "8332", "More tries than allowed", rules.TriesEnd,
+        "Somebody counts how often a message was tried, and looks at the number when a listener fails. And when a "
+        "listener takes too long?",
+    ),
 )  # fmt: skip
 """In the order of docs/museum.md."""
 

@@ -37,8 +37,8 @@ class Fix(NamedTuple):
     number: str
     start: str
     hints: tuple[str, str]
-    plug: Callable[[Answer], Prepare]
-    room: Callable[[Lab, Prepare], Coroutine[Any, Any, None]]
+    plug: Callable[[Answer], Callable[[Any], None]]
+    room: Callable[[Lab, Any], Coroutine[Any, Any, None]]
     told: Told
     also: tuple[type[rules.MuseumRule], ...] = ()
 
@@ -278,6 +278,27 @@ def _asked_whether_it_wakes(answer: Answer, draw: Draws) -> str:
     return ""
 
 
+# -- 8332 -----------------------------------------------------------------------------------------------------------
+
+MAY_TRY = '''def may_try(again, most):
+    """Whether a message that was popped goes to the listener; if not, it is acknowledged, and never comes again.
+
+    It was delivered `again` times behind the first time (0: it comes for the first time). The consumer allows `most`
+    repetitions.
+    """
+    return True
+'''
+
+
+def _asked_whether_it_may(answer: Answer, draw: Draws) -> str:
+    most = draw.between("most", 1, 16)
+    for again, allowed in ((0, 0), (1, 0), (0, most), (most, most), (most + 1, most)):
+        got, want = answer(again, allowed), again <= allowed
+        if bool(got) is not want:
+            return f"delivered again {again} times, with {allowed} allowed: yours says {got!r}"
+    return ""
+
+
 # -- where they plug in ---------------------------------------------------------------------------------------------
 
 
@@ -368,6 +389,15 @@ FIXES = (
         parts.wakes_another,
         lambda lab, prepare: museum.few_are_wanted(lab, prepare, messages=60, one_in=20),
         _asked_whether_it_wakes, (rules.AckedStaysAway,),
+    ),
+    Fix(
+        "8332", MAY_TRY,
+        ("A listener that takes too long says nothing, and its message comes again all the same. Who sees the number "
+         "before the listener does?",
+         "The first delivery is no repetition: with `most` repetitions a message comes `most + 1` times."),
+        parts.may_try,
+        lambda lab, prepare: museum.messages_that_take_too_long(lab, prepare, messages=9, most=1),
+        _asked_whether_it_may, (rules.AckedStaysAway,),
     ),
 )  # fmt: skip
 """In the order of docs/museum.md."""

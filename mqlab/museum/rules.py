@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mqlab.explore.readers import push_consumer_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.protocol.pop_check_point import REVIVE_GROUP, revive_topic
 from mqlab.trace.record import Record
@@ -191,6 +192,28 @@ class NobodyStarves(MuseumRule):
         if record.kind not in ("PopHeld", "PopWoken") or record.ts_us < self._stored_us[breach.unique_key]:
             return False
         return (record.group, record.topic) == (breach.group, breach.topic)
+
+
+class ListenerRule(MuseumRule):
+    """A rule about what a listener gets; the story of a breach is that of its message, wherever it lies."""
+
+    def tells(self, record: Record, breach: Record) -> bool:
+        """Is the event about the same message?"""
+        told = record.fields
+        return breach.msg_id in (told.get("msg_id"), told.get("unique_key"))
+
+
+class TriesEnd(ListenerRule):
+    """No listener gets a message more often than its consumer allows."""
+
+    kinds = ("ConsumeStarted",)
+
+    def on_event(self, record: Record) -> None:
+        """Look how often the message was delivered again."""
+        consumer = push_consumer_of(self.case.lab, record.node, record.group)
+        most = consumer.impl.max_reconsume_times if consumer is not None else record.reconsume_times
+        if record.reconsume_times > most:
+            self.found(record.row, f"it comes again for try {record.reconsume_times + 1}, and {most + 1} are allowed")
 
 
 def is_about(record: Record, breach: Record) -> bool:

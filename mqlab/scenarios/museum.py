@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere
-from mqlab.scenarios.numbered import SUCCESS, TOPIC, SendOne, send_sync, spawn_sending
+from mqlab.scenarios.numbered import SUCCESS, TOPIC, SendOne, number_of, send_sync, spawn_sending
 from mqlab.scenarios.registry import scenario
 from mqlab.sim import MemoryDisk
 from mqlab.store.message_store_config import CQ_STORE_UNIT_SIZE
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
     from mqlab.lab import Lab
     from mqlab.protocol.message import Message, MessageExt
-    from mqlab.scenarios.museum_parts import Prepare
+    from mqlab.scenarios.museum_parts import Prepare, PrepareConsumer
 
 VISITORS = "visitors"
 Code = Literal["broken", "fixed"]
@@ -50,9 +50,10 @@ async def _open(
 
 
 async def _visitor(
-    lab: Lab, listens: Callable[[DefaultMQPushConsumer], Listener], *, wants: str = "*", **settings: Any
-) -> None:
-    """A push consumer that pops."""
+    lab: Lab, listens: Callable[[DefaultMQPushConsumer], Listener], *, wants: str = "*",
+    prepare: PrepareConsumer | None = None, **settings: Any,
+) -> None:  # fmt: skip
+    """A push consumer that pops, with the room's part in it if that is one of a consumer."""
     lab.set_message_request_mode(TOPIC, VISITORS, "POP")
     consumer = lab.consumer(
         VISITORS,
@@ -63,6 +64,8 @@ async def _visitor(
     consumer.subscribe(TOPIC, wants)
     consumer.register_message_listener(listens(consumer))
     await consumer.start()
+    if prepare is not None:
+        prepare(consumer.impl.popping())
 
 
 def _works_for(least_ms: int, more_ms: int) -> Callable[[DefaultMQPushConsumer], Listener]:
@@ -91,6 +94,22 @@ def _sometimes_too_slow(
         ) -> ConsumeConcurrentlyStatus:
             slow = not messages[0].reconsume_times and consumer.node.choose("too slow", one_in) == 0
             await context.sleep(too_slow_ms if slow else consumer.node.choose("work", work_ms))
+            return SUCCESS
+
+        return listener
+
+    return listens
+
+
+def _never_done(too_slow_ms: int, one_in: int) -> Callable[[DefaultMQPushConsumer], Listener]:
+    """A listener that takes longer than it may for one message in so many, however often that comes."""
+
+    def listens(consumer: DefaultMQPushConsumer) -> Listener:
+        async def listener(
+            messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
+        ) -> ConsumeConcurrentlyStatus:
+            slow = number_of(messages[0]) % one_in == 0
+            await context.sleep(too_slow_ms if slow else consumer.node.choose("work", 20))
             return SUCCESS
 
         return listener
@@ -258,3 +277,22 @@ async def few_are_wanted(lab: Lab, prepare: Prepare | None, *, messages: int, on
         max_filter_message_size=looks_at,
     )  # fmt: skip
     await _visitor(lab, _works_for(5, 20), wants="wanted", pop_batch_nums=LOOKS_AT)
+
+
+@scenario("museum-8332", seconds=90)
+async def museum_8332(lab: Lab, *, code: Code = BROKEN, messages: int = 9, most: int = 1) -> None:
+    """Issue 8332: what takes a listener too long comes to it again and again, however few tries are allowed."""
+    from mqlab.scenarios import museum_parts as parts
+
+    prepare = parts.gives_whatever_comes if code == BROKEN else None
+    await messages_that_take_too_long(lab, prepare, messages=messages, most=most)
+
+
+async def messages_that_take_too_long(
+    lab: Lab, prepare: PrepareConsumer | None, *, messages: int, most: int
+) -> None:
+    """A consumer that needs 12 s for one message in three, with an invisible time of 10 s and few tries."""
+    await _open(lab, messages=messages, every_ms=300, queues=1)
+    await _visitor(
+        lab, _never_done(12_000, 3), prepare=prepare, pop_invisible_time=10_000, max_reconsume_times=most
+    )

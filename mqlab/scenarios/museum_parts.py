@@ -1,7 +1,8 @@
-"""Parts of a broker with real bugs in them, as RocketMQ once had them, or still has; and two parts that mend one.
+"""Parts of a broker or a client with real bugs in them, as RocketMQ once had them, or still has; and parts that mend.
 
-Each is a subclass or a hook that `Lab.broker(prepare=...)` puts in its place; the broker's own code knows nothing of
-them. What each one was, and which worlds show it, stands in docs/museum.md.
+Each is a subclass or a function that is put in its place: in a broker by `Lab.broker(prepare=...)`, in a consumer when
+it has started. Their own code knows nothing of them. What each one was, and which worlds show it, stands in
+docs/museum.md.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from mqlab.broker.broker_controller import BrokerController
     from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.pop.pop_work import PopWork
+    from mqlab.client.consumer.pop.pop_loop import PopLoop
     from mqlab.protocol.message import MessageExt
     from mqlab.protocol.pop_check_point import PopCheckPoint
 
@@ -27,6 +29,8 @@ EARLIER_MS = 1_000
 (PopMessageProcessor.buildCkMsg)."""
 Prepare = Callable[["BrokerController"], None]
 """Puts a part into a broker that has not started yet."""
+PrepareConsumer = Callable[["PopLoop"], None]
+"""Puts a part into a consumer that has not popped yet."""
 
 
 # -- 3787 and 4153: delay levels in place of the timer ----------------------------------------------------------------
@@ -120,6 +124,14 @@ def asks_again_for_what_is_gone(broker: BrokerController) -> None:
 def wakes_behind_what_was_found(broker: BrokerController) -> None:
     """Only a pop that found something looks whether more is left (PopMessageProcessor.processRequest until 5.3.0)."""
     broker.change_pop = _wakes_if(lambda work: bool(work.records) and work.rest > 0)
+
+
+# -- 8332: only a failure is counted ----------------------------------------------------------------------------------
+
+
+def gives_whatever_comes(popping: PopLoop) -> None:
+    """Each message goes to the listener (DefaultMQPushConsumerImpl.processPopResult until 5.3.0)."""
+    popping.may_try = lambda reconsume_times, most: True
 
 
 # -- 7724: the mended part --------------------------------------------------------------------------------------------
@@ -238,6 +250,17 @@ def wakes_another(decide: Callable[[int, int], object]) -> Prepare:
 
     def prepare(broker: BrokerController) -> None:
         broker.change_pop = _wakes_if(wakes)
+
+    return prepare
+
+
+def may_try(decide: Callable[[int, int], object]) -> PrepareConsumer:
+    """A consumer that asks somebody whether its listener gets a message, from how often it was delivered again and how
+    often it may be.
+    """
+
+    def prepare(popping: PopLoop) -> None:
+        popping.may_try = lambda reconsume_times, most: bool(decide(reconsume_times, most))
 
     return prepare
 

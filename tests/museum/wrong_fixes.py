@@ -135,6 +135,26 @@ def for_ever(found, left):
     return True
 
 
+def up_to_the_most(again, most):
+    """The first delivery does not count."""
+    return again <= most
+
+
+def one_too_few(again, most):
+    """Counts the first delivery, too."""
+    return again < most
+
+
+def one_too_many(again, most):
+    """Counts the tries that are over, and not the one that begins."""
+    return again <= most + 1
+
+
+def the_first_alone(again, most):
+    """Whoever gets nothing twice gets nothing too often."""
+    return again == 0
+
+
 RIGHT = {
     "3787": on_time,
     "3507": when_it_came,
@@ -144,6 +164,7 @@ RIGHT = {
     "7914": the_same_offset,
     "8479": not_there_is_gone,
     "8472": something_is_left,
+    "8332": up_to_the_most,
 }
 WRONG = {
     "3787": [both_at_the_end, shorter_level, at_once, ack_first],
@@ -154,4 +175,5 @@ WRONG = {
     "7914": [with_some_grace, anything_that_is_there],
     "8479": [nothing_is_later, nothing_is_gone, one_less],
     "8472": [never_another, found_nothing, for_ever],
+    "8332": [one_too_few, one_too_many, the_first_alone],
 }

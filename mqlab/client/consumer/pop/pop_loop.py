@@ -25,6 +25,8 @@ from mqlab.trace.events.client import FlowControlled, MessagesFiltered, PullPutO
 from mqlab.trace.events.pop import MessagesTaken, PopFinished, PopRequested
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mqlab.client.consumer.listener import MessageListenerFunction
     from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
     from mqlab.protocol.heartbeat import SubscriptionData
@@ -34,6 +36,11 @@ MIN_POP_INVISIBLE_TIME_MS, MAX_POP_INVISIBLE_TIME_MS = 5_000, 300_000
 DEFAULT_POP_INVISIBLE_TIME_MS = 60_000
 LONGER_THAN_POLLING_MS = 10_000
 """A client waits so much longer for the answer than the broker may keep the request."""
+
+
+def may_try(reconsume_times: int, most: int) -> bool:
+    """Whether a message that was delivered again so often may be consumed where `most` repetitions are allowed."""
+    return reconsume_times <= most
 
 
 class PopLoop:
@@ -48,6 +55,8 @@ class PopLoop:
         self._node = owner.node
         self.acks = PopAcks(owner)
         self.consume_message_pop_service = ConsumeMessagePopConcurrentlyService(owner, listener, self.acks)
+        self.may_try: Callable[[int, int], bool] = may_try
+        """Whether a message goes to the listener, from how often it was delivered again, and how often it may be."""
 
     # -- asking -----------------------------------------------------------------------------------------------------
 
@@ -210,7 +219,7 @@ class PopLoop:
                 hook(context)
             kept = context.msg_list
         most = owner.max_reconsume_times
-        allowed = [message for message in kept if message.reconsume_times <= most]
+        allowed = [message for message in kept if self.may_try(message.reconsume_times, most)]
         to_listener = set(allowed)
         for message in found:
             if message not in to_listener:
