@@ -76,6 +76,11 @@ EXHIBITS = (
         "Somebody counts how often a message was tried, and looks at the number when a listener fails. And when a "
         "listener takes too long?",
     ),
+    Exhibit(
+        "4815", "Two minutes until the second try", rules.FailedComesSoon,
+        "There is a table of delays, which begins with 10 s. Which row is that of a message that has failed for the "
+        "first time?",
+    ),
 )  # fmt: skip
 """In the order of docs/museum.md."""
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from mqlab.check import LabCheck, Wrong, draws_for
 from mqlab.check.draws import Draws
+from mqlab.client.consumer.pop.consume_message_pop_concurrently_service import POP_DELAY_LEVEL
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
 from mqlab.museum import rules
@@ -299,6 +300,30 @@ def _asked_whether_it_may(answer: Answer, draw: Draws) -> str:
     return ""
 
 
+# -- 4815 -----------------------------------------------------------------------------------------------------------
+
+DELAY_S = '''def delay_s(asked, again, delays_s):
+    """In how many seconds a message comes again that its listener gave back.
+
+    `asked` is the row of the table that the listener asked for (0: it did not ask); the message was delivered `again`
+    times behind the first time (0: it failed for the first time); `delays_s` is the table, 10 s first.
+    """
+    row = asked or 3 + again
+    return delays_s[min(row, len(delays_s) - 1)]
+'''
+
+
+def _asked_for_the_delay(answer: Answer, draw: Draws) -> str:
+    again, row = draw.between("again", 1, 8), draw.between("row", 9, 15)
+    table = POP_DELAY_LEVEL
+    for asked, times, want in ((0, 0, 0), (0, again, again), (row, 0, row), (row, again, row), (0, 40, -1)):
+        got = answer(asked, times, table)
+        if got != table[want]:
+            told = f"delivered again {times} times, the listener asked for {asked or 'nothing'}"
+            return f"{told}: it is {table[want]} s, and yours says {got!r}"
+    return ""
+
+
 # -- where they plug in ---------------------------------------------------------------------------------------------
 
 
@@ -398,6 +423,15 @@ FIXES = (
         parts.may_try,
         lambda lab, prepare: museum.messages_that_take_too_long(lab, prepare, messages=9, most=1),
         _asked_whether_it_may, (rules.AckedStaysAway,),
+    ),
+    Fix(
+        "4815", DELAY_S,
+        ("The delays of push are another table, which begins with 1 s, and whoever retries there leaves out its first "
+         "rows. This table begins where it should.",
+         "A message that has failed for the first time was delivered again 0 times, and its row is row 0."),
+        parts.delayed_by,
+        lambda lab, prepare: museum.messages_that_fail_once(lab, prepare, messages=9, one_in=3),
+        _asked_for_the_delay, (rules.AckedStaysAway, rules.NothingComesEarly),
     ),
 )  # fmt: skip
 """In the order of docs/museum.md."""

@@ -11,6 +11,10 @@ Batch = tuple[str, str, int, int]
 """Group, topic, queue id and pop time: what one pop took from one queue."""
 SETTLES_MS = 20_000
 """So long behind its invisible time a reviver has long dealt with a message."""
+TRIED_AGAIN_S = 30
+"""In so many seconds a message that has failed is tried again: after a delay of 10 s, the reviver's 2 s, and up to 15 s
+for which a request waits that nobody tells of it.
+"""
 LIES_MS = 10_000
 """So long a message may lie in its queue while somebody waits who wants it; a request waits for 15 s."""
 
@@ -214,6 +218,34 @@ class TriesEnd(ListenerRule):
         most = consumer.impl.max_reconsume_times if consumer is not None else record.reconsume_times
         if record.reconsume_times > most:
             self.found(record.row, f"it comes again for try {record.reconsume_times + 1}, and {most + 1} are allowed")
+
+
+class FailedComesSoon(ListenerRule):
+    """A message that failed for the first time is tried again within half a minute."""
+
+    kinds = ("InvisibleTimeRequested", "ConsumeStarted")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._failed: dict[str, Record] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note what failed for the first time, and look for how long it was away when it is tried again."""
+        if record.kind == "InvisibleTimeRequested":
+            if not record.reconsume_times:
+                self._failed[record.msg_id] = record
+        elif record.msg_id in self._failed:
+            self._judge(record, self._failed.pop(record.msg_id), record.ts_us)
+
+    def at_end(self) -> None:
+        """Judge what has not been tried again."""
+        for failed in self._failed.values():
+            self._judge(failed, failed, self.case.lab.world.now_us)
+
+    def _judge(self, breach: Record, failed: Record, now_us: int) -> None:
+        away_s = (now_us - failed.ts_us) / 1_000_000
+        if away_s > TRIED_AGAIN_S:
+            self.found(breach.row, f"it is to come again in {failed.invisible_ms} ms, and was away for {away_s:.1f} s")
 
 
 def is_about(record: Record, breach: Record) -> bool:

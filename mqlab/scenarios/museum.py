@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere
-from mqlab.scenarios.numbered import SUCCESS, TOPIC, SendOne, number_of, send_sync, spawn_sending
+from mqlab.scenarios.numbered import LATER, SUCCESS, TOPIC, SendOne, number_of, send_sync, spawn_sending
 from mqlab.scenarios.registry import scenario
 from mqlab.sim import MemoryDisk
 from mqlab.store.message_store_config import CQ_STORE_UNIT_SIZE
@@ -111,6 +111,22 @@ def _never_done(too_slow_ms: int, one_in: int) -> Callable[[DefaultMQPushConsume
             slow = number_of(messages[0]) % one_in == 0
             await context.sleep(too_slow_ms if slow else consumer.node.choose("work", 20))
             return SUCCESS
+
+        return listener
+
+    return listens
+
+
+def _fails_at_first(one_in: int) -> Callable[[DefaultMQPushConsumer], Listener]:
+    """A listener that says of one message in so many that it failed, when it comes for the first time."""
+
+    def listens(consumer: DefaultMQPushConsumer) -> Listener:
+        async def listener(
+            messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
+        ) -> ConsumeConcurrentlyStatus:
+            await context.sleep(consumer.node.choose("work", 20))
+            fails = not messages[0].reconsume_times and number_of(messages[0]) % one_in == 0
+            return LATER if fails else SUCCESS
 
         return listener
 
@@ -296,3 +312,20 @@ async def messages_that_take_too_long(
     await _visitor(
         lab, _never_done(12_000, 3), prepare=prepare, pop_invisible_time=10_000, max_reconsume_times=most
     )
+
+
+@scenario("museum-4815", seconds=150)
+async def museum_4815(lab: Lab, *, code: Code = BROKEN, messages: int = 9, one_in: int = 3) -> None:
+    """Issue 4815: a message that a listener of Pop gives back comes again after two minutes at the earliest."""
+    from mqlab.scenarios import museum_parts as parts
+
+    prepare = parts.begins_in_the_fourth_row if code == BROKEN else None
+    await messages_that_fail_once(lab, prepare, messages=messages, one_in=one_in)
+
+
+async def messages_that_fail_once(
+    lab: Lab, prepare: PrepareConsumer | None, *, messages: int, one_in: int
+) -> None:
+    """A consumer whose listener gives some messages back when they come for the first time."""
+    await _open(lab, messages=messages, every_ms=300, queues=1)
+    await _visitor(lab, _fails_at_first(one_in), prepare=prepare)

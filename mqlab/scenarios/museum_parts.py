@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.pop.revive_message import ReviveMessage
 from mqlab.broker.pop.revive_scan import ReviveScan, deliver_time_ms
+from mqlab.client.consumer.pop.consume_message_pop_concurrently_service import POP_DELAY_LEVEL, delay_s
 from mqlab.errors import LearnerError
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.pop_check_point import CK_TAG, is_revive_topic
@@ -132,6 +133,16 @@ def wakes_behind_what_was_found(broker: BrokerController) -> None:
 def gives_whatever_comes(popping: PopLoop) -> None:
     """Each message goes to the listener (DefaultMQPushConsumerImpl.processPopResult until 5.3.0)."""
     popping.may_try = lambda reconsume_times, most: True
+
+
+# -- 4815: the delays of Pop are counted as those of push -------------------------------------------------------------
+
+
+def begins_in_the_fourth_row(popping: PopLoop) -> None:
+    """The first three delays are left out (ConsumeMessagePopConcurrentlyService.changePopInvisibleTime of
+    5.0.0-PREVIEW).
+    """
+    popping.consume_message_pop_service.delay_s = lambda asked, times: delay_s(asked or 3 + times, times)
 
 
 # -- 7724: the mended part --------------------------------------------------------------------------------------------
@@ -261,6 +272,19 @@ def may_try(decide: Callable[[int, int], object]) -> PrepareConsumer:
 
     def prepare(popping: PopLoop) -> None:
         popping.may_try = lambda reconsume_times, most: bool(decide(reconsume_times, most))
+
+    return prepare
+
+
+def delayed_by(decide: Callable[[int, int, Sequence[int]], object]) -> PrepareConsumer:
+    """A consumer that asks somebody in how many seconds a message comes again, from the level that its listener asked
+    for (0: none), how often it was delivered again, and the delays.
+    """
+
+    def prepare(popping: PopLoop) -> None:
+        popping.consume_message_pop_service.delay_s = lambda asked, times: _number(
+            decide(asked, times, POP_DELAY_LEVEL)
+        )
 
     return prepare
 

@@ -155,6 +155,26 @@ def the_first_alone(again, most):
     return again == 0
 
 
+def its_own_row(asked, again, delays_s):
+    """The first failure has the first row."""
+    return delays_s[min(asked or again, len(delays_s) - 1)]
+
+
+def the_next_row(asked, again, delays_s):
+    """Counts the failure that has just been."""
+    return delays_s[min(asked or 1 + again, len(delays_s) - 1)]
+
+
+def whatever_was_asked(asked, again, delays_s):
+    """Does not listen to the listener."""
+    return delays_s[min(again, len(delays_s) - 1)]
+
+
+def always_the_first(asked, again, delays_s):
+    """Never waits for longer."""
+    return delays_s[asked]
+
+
 RIGHT = {
     "3787": on_time,
     "3507": when_it_came,
@@ -165,6 +185,7 @@ RIGHT = {
     "8479": not_there_is_gone,
     "8472": something_is_left,
     "8332": up_to_the_most,
+    "4815": its_own_row,
 }
 WRONG = {
     "3787": [both_at_the_end, shorter_level, at_once, ack_first],
@@ -176,4 +197,5 @@ WRONG = {
     "8479": [nothing_is_later, nothing_is_gone, one_less],
     "8472": [never_another, found_nothing, for_ever],
     "8332": [one_too_few, one_too_many, the_first_alone],
+    "4815": [the_next_row, whatever_was_asked, always_the_first],
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.consumer.hooks import ConsumeMessageContext, return_type
@@ -33,6 +33,18 @@ POP_DELAY_LEVEL = (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_20
 
 CONSUME_SUCCESS = ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 RECONSUME_LATER = ConsumeConcurrentlyStatus.RECONSUME_LATER
+
+
+def delay_s(delay_level: int, reconsume_times: int) -> int:
+    """Seconds until a message comes again: those of the level that its listener asked for, or else (0) of its tries.
+
+    Java: org.apache.rocketmq.client.impl.consumer.ConsumeMessagePopConcurrentlyService.changePopInvisibleTime.
+    IndexError for a level below 0, as there.
+    """
+    level = delay_level or reconsume_times
+    if level < 0:
+        raise IndexError(f"Index {level} out of bounds for length {len(POP_DELAY_LEVEL)}")
+    return POP_DELAY_LEVEL[min(level, len(POP_DELAY_LEVEL) - 1)]
 
 
 class PopConsumeRequest(ListenerCall):
@@ -130,6 +142,8 @@ class ConsumeMessagePopConcurrentlyService:
         self.listener = listener
         self.acks = acks
         self.pool = owner.node.pool("ConsumeMessageThread_", owner.consumer.consume_thread_min)
+        self.delay_s: Callable[[int, int], int] = delay_s
+        """In how many seconds a message comes again, from what its listener asked for, and how often it did before."""
         self._told: set[str] = set()
 
     def submit_pop_consume_request(
@@ -235,9 +249,5 @@ class ConsumeMessagePopConcurrentlyService:
         self._change_pop_invisible_time(message, passed[-1] + 1 if passed else -1)
 
     def _change_pop_invisible_time(self, message: MessageExt, delay_level: int) -> None:
-        if delay_level == 0:
-            delay_level = message.reconsume_times
-        if delay_level < 0:
-            raise IndexError(f"Index {delay_level} out of bounds for length {len(POP_DELAY_LEVEL)}")
-        seconds = POP_DELAY_LEVEL[min(delay_level, len(POP_DELAY_LEVEL) - 1)]
+        seconds = self.delay_s(delay_level, message.reconsume_times)
         self.acks.change_pop_invisible_time_async(message, seconds * 1_000)
