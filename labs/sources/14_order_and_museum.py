@@ -376,7 +376,7 @@ check("14/decide", decide)
 # %% [markdown]
 # ## Four more rooms, if you like (20 minutes)
 #
-# In each room of the museum you can write the fix: the decision that went wrong is a function of its own, which plugs into the broker of the room.
+# In each room of the museum you can write the fix: the decision that went wrong is a function of its own, which plugs into the room.
 # Yours decides more than this, and is asked about many cases; then it is played in the room, from seeds that nobody was shown. Outside this notebook `mqlab museum 3507 --fix my_fix.py` does the same
 # (it makes the file, with the decision as it was), and `mqlab museum 3507 --hint 1` gives the first of three hints.
 #

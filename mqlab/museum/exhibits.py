@@ -11,6 +11,8 @@ from mqlab.museum import rules
 class Exhibit(NamedTuple):
     """One bug: the number of its issue at apache/rocketmq (and of `others`), the rule that it breaks, a first hint.
 
+    Where nobody has opened an issue it is the number of the change that mends it.
+
     Its world is the scenario `museum-<number>`, whose parameter `code` says "broken" or "fixed".
     """
 
@@ -80,6 +82,10 @@ EXHIBITS = (
         "4815", "Two minutes until the second try", rules.FailedComesSoon,
         "There is a table of delays, which begins with 10 s. Which row is that of a message that has failed for the "
         "first time?",
+    ),
+    Exhibit(
+        "11062", "Hours until a call is slow", rules.TraceTellsSlowCalls,
+        "Two times are compared. In which unit is the one, and in which is the other?",
     ),
 )  # fmt: skip
 """In the order of docs/museum.md."""

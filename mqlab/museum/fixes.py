@@ -324,6 +324,26 @@ def _asked_for_the_delay(answer: Answer, draw: Draws) -> str:
     return ""
 
 
+# -- 11062 ----------------------------------------------------------------------------------------------------------
+
+TIMED_OUT = '''def timed_out(cost_ms, invisible_ms):
+    """Whether those who watch a consumer are told that a call of its listener timed out.
+
+    The call took `cost_ms`; its message was popped with the invisible time `invisible_ms`.
+    """
+    return cost_ms >= invisible_ms * 1_000
+'''
+
+
+def _asked_whether_it_timed_out(answer: Answer, draw: Draws) -> str:
+    invisible_ms = 1_000 * draw.between("invisible", 5, 300)
+    for cost_ms in (0, invisible_ms // 1_000, invisible_ms - 1, invisible_ms, 2 * invisible_ms):
+        got = answer(cost_ms, invisible_ms)
+        if bool(got) is not (cost_ms >= invisible_ms):
+            return f"the call took {cost_ms} ms, the invisible time is {invisible_ms} ms: yours says {got!r}"
+    return ""
+
+
 # -- where they plug in ---------------------------------------------------------------------------------------------
 
 
@@ -432,6 +452,16 @@ FIXES = (
         parts.delayed_by,
         lambda lab, prepare: museum.messages_that_fail_once(lab, prepare, messages=9, one_in=3),
         _asked_for_the_delay, (rules.AckedStaysAway, rules.NothingComesEarly),
+    ),
+    Fix(
+        "11062", TIMED_OUT,
+        ("The client asks elsewhere whether a message is still its own, and compares the time since the pop with the "
+         "same number as it is.",
+         "60 s are 60,000 ms; times 1,000 they are 16 hours and 40 minutes. At the end of its time a call has timed "
+         "out."),
+        parts.timed_out,
+        lambda lab, prepare: museum.calls_that_are_traced(lab, prepare, messages=12, too_slow_ms=12_500),
+        _asked_whether_it_timed_out, (rules.AckedStaysAway,),
     ),
 )  # fmt: skip
 """In the order of docs/museum.md."""

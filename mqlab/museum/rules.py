@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from mqlab.client.consumer.hooks import ConsumeReturnType
+from mqlab.client.trace.trace_context import TraceType
+from mqlab.client.trace.trace_data_encoder import decode_contexts
+from mqlab.client.trace.trace_hooks import RETURN_TYPES
 from mqlab.explore.readers import push_consumer_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.protocol.pop_check_point import REVIVE_GROUP, revive_topic
+from mqlab.protocol.topics import RMQ_SYS_TRACE_TOPIC
 from mqlab.trace.record import Record
 
 Batch = tuple[str, str, int, int]
@@ -246,6 +251,39 @@ class FailedComesSoon(ListenerRule):
         away_s = (now_us - failed.ts_us) / 1_000_000
         if away_s > TRIED_AGAIN_S:
             self.found(breach.row, f"it is to come again in {failed.invisible_ms} ms, and was away for {away_s:.1f} s")
+
+
+class TraceTellsSlowCalls(ListenerRule):
+    """The message trace says of a call that it timed out if it took longer than the invisible time, and only then."""
+
+    kinds = ("MessagePopped", "ConsumeFinished")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._invisible_ms: dict[str, int] = {}
+        self._finished: dict[tuple[str, int], Record] = {}
+        """(message, how long its listener took in ms) -> the end of that call."""
+
+    def on_event(self, record: Record) -> None:
+        """Note the invisible time of each message, and the ends of calls."""
+        if record.kind == "MessagePopped":
+            self._invisible_ms[record.unique_key] = record.invisible_ms
+        else:
+            self._finished[record.msg_id, record.cost_us // 1_000] = record
+
+    def at_end(self) -> None:
+        """Read the message trace as it lies in the brokers, and compare."""
+        for place, found in self.case.contents.found.items():
+            for call in decode_contexts(found.body.decode()) if place.topic == RMQ_SYS_TRACE_TOPIC else ():
+                finished = self._finished.get((call.trace_beans[0].msg_id, call.cost_time))
+                if call.trace_type is TraceType.SUB_AFTER and finished is not None:
+                    self._judge(finished, RETURN_TYPES[call.context_code])
+
+    def _judge(self, finished: Record, told: ConsumeReturnType) -> None:
+        cost_ms, invisible_ms = finished.cost_us // 1_000, self._invisible_ms[finished.msg_id]
+        if (told is ConsumeReturnType.TIME_OUT) != (cost_ms >= invisible_ms):
+            reason = f"the call took {cost_ms} ms of {invisible_ms} ms, and the trace says {told.value}"
+            self.found(finished.row, reason)
 
 
 def is_about(record: Record, breach: Record) -> bool:

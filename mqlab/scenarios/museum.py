@@ -329,3 +329,22 @@ async def messages_that_fail_once(
     """A consumer whose listener gives some messages back when they come for the first time."""
     await _open(lab, messages=messages, every_ms=300, queues=1)
     await _visitor(lab, _fails_at_first(one_in), prepare=prepare)
+
+
+@scenario("museum-11062", seconds=60)
+async def museum_11062(lab: Lab, *, code: Code = BROKEN, messages: int = 12, too_slow_ms: int = 12_500) -> None:
+    """Change 11062: a call that took longer than the invisible time counts as done in time; 5.3.3 still says so."""
+    from mqlab.scenarios import museum_parts as parts
+
+    prepare = None if code == BROKEN else parts.compares_ms_with_ms
+    await calls_that_are_traced(lab, prepare, messages=messages, too_slow_ms=too_slow_ms)
+
+
+async def calls_that_are_traced(
+    lab: Lab, prepare: PrepareConsumer | None, *, messages: int, too_slow_ms: int
+) -> None:
+    """A consumer with a message trace, whose listener sometimes takes longer than the invisible time of 10 s."""
+    await _open(lab, messages=messages, every_ms=500, queues=1, trace_topic_enable=True)
+    await _visitor(
+        lab, _sometimes_too_slow(too_slow_ms, 3), prepare=prepare, pop_invisible_time=10_000, enable_trace=True
+    )

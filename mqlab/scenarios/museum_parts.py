@@ -162,6 +162,14 @@ def looks_at_the_offset(broker: BrokerController) -> None:
     broker.change_pop = _revives_with(LooksAtTheOffset)
 
 
+# -- 11062: the mended part -------------------------------------------------------------------------------------------
+
+
+def compares_ms_with_ms(popping: PopLoop) -> None:
+    """A consumer takes both times as what they are, as a change to RocketMQ that is not merged does."""
+    popping.consume_message_pop_service.timed_out = lambda cost_ms, invisible_ms: cost_ms >= invisible_ms
+
+
 # -- a decision of one's own ------------------------------------------------------------------------------------------
 
 Decision = Callable[[int, int | None, int, int | None, int, bool], object]
@@ -284,6 +292,17 @@ def delayed_by(decide: Callable[[int, int, Sequence[int]], object]) -> PrepareCo
     def prepare(popping: PopLoop) -> None:
         popping.consume_message_pop_service.delay_s = lambda asked, times: _number(
             decide(asked, times, POP_DELAY_LEVEL)
+        )
+
+    return prepare
+
+
+def timed_out(decide: Callable[[int, int], object]) -> PrepareConsumer:
+    """A consumer that asks somebody whether a call timed out, from how long it took, and the invisible time (ms)."""
+
+    def prepare(popping: PopLoop) -> None:
+        popping.consume_message_pop_service.timed_out = lambda cost_ms, invisible_ms: bool(
+            decide(cost_ms, invisible_ms)
         )
 
     return prepare

@@ -175,6 +175,26 @@ def always_the_first(asked, again, delays_s):
     return delays_s[asked]
 
 
+def as_they_are(cost_ms, invisible_ms):
+    """Both are ms."""
+    return cost_ms >= invisible_ms
+
+
+def the_other_way(cost_ms, invisible_ms):
+    """Takes the factor to the other side: everything is slow."""
+    return cost_ms * 1_000 >= invisible_ms
+
+
+def in_seconds(cost_ms, invisible_ms):
+    """The wrong one of the two becomes seconds."""
+    return cost_ms // 1_000 >= invisible_ms
+
+
+def a_ms_too_late(cost_ms, invisible_ms):
+    """At the end of its invisible time the message is somebody else's already."""
+    return cost_ms > invisible_ms
+
+
 RIGHT = {
     "3787": on_time,
     "3507": when_it_came,
@@ -186,6 +206,7 @@ RIGHT = {
     "8472": something_is_left,
     "8332": up_to_the_most,
     "4815": its_own_row,
+    "11062": as_they_are,
 }
 WRONG = {
     "3787": [both_at_the_end, shorter_level, at_once, ack_first],
@@ -198,4 +219,5 @@ WRONG = {
     "8472": [never_another, found_nothing, for_ever],
     "8332": [one_too_few, one_too_many, the_first_alone],
     "4815": [the_next_row, whatever_was_asked, always_the_first],
+    "11062": [the_other_way, in_seconds, a_ms_too_late],
 }

@@ -13,7 +13,8 @@ from mqlab.protocol.message import MessageConst
 if TYPE_CHECKING:
     from mqlab.client.trace.async_trace_dispatcher import AsyncTraceDispatcher
 
-_RETURN_TYPES = list(ConsumeReturnType)
+RETURN_TYPES = list(ConsumeReturnType)
+"""How a listener came back, by the number that a record has for it."""
 DEFAULT_REGION = "DefaultRegion"
 
 
@@ -145,5 +146,5 @@ class ConsumeMessageTraceHookImpl(ConsumeMessageHook):
         traced.cost_time = (traced.time_stamp - before.time_stamp) // len(context.messages)
         traced.trace_beans = before.trace_beans
         if context.return_type is not None:
-            traced.context_code = _RETURN_TYPES.index(context.return_type)
+            traced.context_code = RETURN_TYPES.index(context.return_type)
         self._dispatcher.append(traced)

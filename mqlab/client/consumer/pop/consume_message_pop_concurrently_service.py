@@ -47,6 +47,13 @@ def delay_s(delay_level: int, reconsume_times: int) -> int:
     return POP_DELAY_LEVEL[min(level, len(POP_DELAY_LEVEL) - 1)]
 
 
+def timed_out(cost_ms: int, invisible_ms: int) -> bool:
+    """Whether a call counts as one that timed out: nearly never, as RocketMQ takes the ms of the invisible time for
+    seconds here.
+    """
+    return cost_ms >= invisible_ms * 1_000
+
+
 class PopConsumeRequest(ListenerCall):
     """A job of the pool: some popped messages for the listener, which must be done before their invisible time is over.
 
@@ -144,6 +151,8 @@ class ConsumeMessagePopConcurrentlyService:
         self.pool = owner.node.pool("ConsumeMessageThread_", owner.consumer.consume_thread_min)
         self.delay_s: Callable[[int, int], int] = delay_s
         """In how many seconds a message comes again, from what its listener asked for, and how often it did before."""
+        self.timed_out: Callable[[int, int], bool] = timed_out
+        """Whether hooks are told that a call timed out, from how long it took, and the invisible time (ms)."""
         self._told: set[str] = set()
 
     def submit_pop_consume_request(
@@ -184,10 +193,8 @@ class ConsumeMessagePopConcurrentlyService:
         if context is not None:
             context.status = status.value if status is not None else RECONSUME_LATER.value
             context.success = status is CONSUME_SUCCESS
-            # As in RocketMQ, which takes the ms of the invisible time for seconds here: nearly never.
-            timed_out = cost_us >= request.invisible_time * 1_000_000
-            failed = status is RECONSUME_LATER
-            context.return_type = return_type(status, failed, request.error, timed_out)
+            failed, slow = status is RECONSUME_LATER, self.timed_out(cost_us // 1_000, request.invisible_time)
+            context.return_type = return_type(status, failed, request.error, slow)
             for hook in owner.consume_message_hooks:
                 hook.consume_message_after(context)
         if self.node.hooks.on:
