@@ -64,6 +64,11 @@ def test_a_decision_that_says_no_time_is_told() -> None:
     assert "'soon' is no time" in verdict.explanation
 
 
+def test_a_decision_that_wakes_a_request_for_nothing_is_told() -> None:
+    verdict = fix_of("8472").check.play(lambda found, left: True, seeds=OTHER_SEEDS[:1])
+    assert "woken with nothing left" in verdict.explanation
+
+
 # -- the command ------------------------------------------------------------------------------------------------------
 
 

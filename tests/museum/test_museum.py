@@ -10,7 +10,9 @@ import pytest
 from mqlab.commands.museum import BROKE, HELD, main
 from mqlab.errors import LearnerError
 from mqlab.explore import Trial
-from mqlab.museum import EXHIBITS, Exhibit, exhibit, first_broken, shortest, visit
+from mqlab.museum import EXHIBITS, Exhibit, Visit, exhibit, first_broken, shortest, visit
+from mqlab.museum.rules import FailedComesSoon
+from mqlab.museum.search import watch
 from mqlab.scenarios import get
 from mqlab.scenarios.museum import FIXED
 
@@ -41,13 +43,40 @@ def test_a_visit_is_the_same_each_time() -> None:
     assert visit(exhibit("3787"), 5) == visit(exhibit("3787"), 5)
 
 
+def kinds_of(seen: Visit) -> list[str]:
+    """What happened in a story, event by event."""
+    return [re.split(r"\s{2,}", line.strip())[3].split()[0] for line in seen.story]
+
+
 def test_the_ack_that_overtakes_its_check_point_came_while_that_waited_in_memory() -> None:
     seen = visit(exhibit("3787"), 0)
-    kinds = [re.split(r"\s{2,}", line.strip())[3].split()[0] for line in seen.story]
+    kinds = kinds_of(seen)
     stored = [kind for kind in kinds if kind in ("AckStored", "CheckPointStored")]
     assert stored[:2] == ["AckStored", "CheckPointStored"]
     assert kinds.index("ReviveAckRead") < kinds.index("ReviveCheckPointRead")
     assert kinds[-1] == "MessageRevived"
+
+
+def test_a_request_looks_at_some_of_what_lies_there_and_then_sleeps_beside_it() -> None:
+    seen = visit(exhibit("8472"), 0, messages=20)
+    assert kinds_of(seen) == ["MessageStored", "PopWoken", "PopHeld", "PopWoken", "MessagePopped"]
+    assert "reason=arrived" in seen.story[1]
+    assert "reason='timed out'" in seen.story[3]
+
+
+def test_the_story_of_a_message_that_is_tried_too_often_has_each_try() -> None:
+    kinds = kinds_of(visit(exhibit("8332"), 0))
+    assert (kinds.count("ConsumeStarted"), kinds.count("PopGivenUp"), kinds.count("MessageRevived")) == (3, 2, 2)
+    kinds = kinds_of(visit(exhibit("8332"), 0, most=0))
+    assert (kinds.count("ConsumeStarted"), kinds.count("PopGivenUp"), kinds.count("MessageRevived")) == (2, 1, 1)
+
+
+def test_what_failed_and_is_not_tried_again_in_the_end_counts_too() -> None:
+    lab = get("museum-4815").build(0, parameters={"code": "broken"})
+    found = watch(lab, (FailedComesSoon,), 100)
+    assert found is not None
+    assert "it is to come again in 120000 ms" in found.reason
+    assert "InvisibleTimeRequested" in found.story[-1]
 
 
 def test_the_shortest_load_of_a_slow_consumer_still_breaks_the_rule() -> None:
