@@ -81,8 +81,8 @@ class MessageSendAnswered(NamedTuple):
 
 
 class SendBackStored(NamedTuple):
-    """A message that a consumer gave back is stored again in `topic` (retry or dead letters) to be delivered anew, if the
-    store takes it: it is told before, and a PutRefused may follow.
+    """A message that a consumer gave back is stored again in `topic` (retry or dead letters) to be delivered anew, if
+    the store takes it: it is told before, and a PutRefused may follow.
     """
 
     group: str
