@@ -70,7 +70,6 @@ def said_in_one_line(error: str) -> tuple[str, str]:
     return match[1], text
 
 
-@pytest.mark.slow
 def test_a_table_that_was_removed_under_a_build(
     spark: SparkSession, traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

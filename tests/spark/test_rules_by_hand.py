@@ -15,8 +15,6 @@ from mqlab_spark.tables.gold import audit as proofs
 from mqlab_spark.tables.gold.anomalies import JEPSEN, MEANINGS
 from tests.spark.stories import BROKER, READER, SECOND_US, SHOP, Story, record_stories
 
-pytestmark = pytest.mark.slow
-
 RULES: dict[str, Callable[[Story], None]] = {}
 
 
