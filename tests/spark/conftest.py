@@ -19,11 +19,14 @@ TraceOf = Callable[[list[Row]], DataFrame]
 
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
-    """A session on one thread of this machine, which remembers as few stages as that of a lab."""
+    """A session on one thread of this machine, which remembers as few stages as that of a lab.
+
+    It serves for half an hour: with the usual 1 GiB the last of many tests finds no room to send a table around.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", SMALL_JVM)
         patch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {RETAINED}={SMALL_SETTINGS[RETAINED]} pyspark-shell")
-        return session("tests", "local[1]")
+        return session("tests", "local[1]", driver_memory="1536m")
 
 
 @pytest.fixture
