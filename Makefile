@@ -108,9 +108,11 @@ spark-archive: $(STAMPS)/spark $(STAMPS)/project ## one archive of the code for 
 spark-test: all-sets ## the Spark code with one session, in two minutes (part of make test)
 	$(PY) -m pytest -m 'not slow' $(PYTEST_FLAGS) tests/spark
 
+# The judge of a Spark lab starts Spark with half the memory, which then serves the whole process: apart from the others.
 .PHONY: spark-slow-test
 spark-slow-test: all-sets ## the Spark labs, right and wrong solutions of them, whole builds, and streams that are killed
-	$(IN_PARALLEL) $(NOTEBOOKS) -m slow $(PYTEST_FLAGS) tests/spark tests/labs labs
+	$(IN_PARALLEL) -m slow $(PYTEST_FLAGS) tests/spark
+	$(IN_PARALLEL) $(NOTEBOOKS) -m slow $(PYTEST_FLAGS) tests/labs labs
 
 .PHONY: spark-cluster-test
 spark-cluster-test: all-sets ## the Spark jobs on a cluster of this machine: a master and two workers
