@@ -204,8 +204,10 @@ class Serving:
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until the serving has ended, or for a while; raises what ended it, if the world broke."""
-        # Not by joining the thread: after a Ctrl-C there Python takes it for ended.
-        self._over.wait(seconds)
+        # Not by joining the thread alone: after a Ctrl-C there Python takes it for ended.
+        if self._over.wait(seconds):
+            # Python may never end where a thread is about to.
+            self._thread.join()
         if self._edge.error is not None:
             raise self._edge.error
 
