@@ -331,7 +331,9 @@ def test_where_the_port_for_vips_is_taken_this_is_said(lab: Lab) -> None:
 
 
 INTERRUPTED = """
-import os, signal, threading
+import faulthandler, os, signal, threading
+
+faulthandler.dump_traceback_later(90, exit=True)
 from mqlab.lab import Lab
 from tests.serving.conftest import Program
 
@@ -344,15 +346,15 @@ with lab.serve() as serving:
     try:
         serving.wait()
     except KeyboardInterrupt:
-        print(serving.state, program.send(b"still served").code)
+        print(serving.state, program.send(b"still served").code, flush=True)
     serving.close()
-    print(serving.state, lab.world.outside.served, program.read())
+    print(serving.state, lab.world.outside.served, program.read(), flush=True)
 """
 
 
 def test_who_is_interrupted_while_waiting_can_close() -> None:
     """In a process of its own, since an interrupt is for the whole of it."""
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout == "serving 0\nclosed False None\n", done.stderr
 
 
