@@ -113,19 +113,20 @@ def get_message(
     near = in_memory_bytes(config, memory_bytes)
     scan_limit = max(config.max_filter_message_size, max_msg_nums * queue.unit_size)
     max_size = min(max(max_total_msg_size, _MIN_PULL_SIZE), MAX_PULL_MSG_SIZE)
-    units = queue.iterate_from(offset, scan_limit // queue.unit_size + 1)
+    most_units = -(-scan_limit // queue.unit_size)
+    units = queue.iterate_from(offset, most_units)
     if units is None:
         result.status = GetMessageStatus.OFFSET_FOUND_NULL
         result.next_begin_offset = corrected(config, offset, queue.roll_next_file(offset))
         return result
-    last_offset = offset + scan_limit // queue.unit_size
+    end_offset = min(max_offset, offset + most_units)
     last_scanned = 0
     next_file_start = -1
     total_size = count = 0
     from_memory, from_disk = _limits(config, max_size)
     messages, queue_offsets = result.messages, result.queue_offsets
     for queue_offset, pos, size, tags_code, batch_num, ext in units:
-        if queue_offset >= max_offset or queue_offset > last_offset:
+        if queue_offset >= end_offset:
             break
         most_bytes, most_messages = from_memory if log_end - pos <= near else from_disk
         if messages and (
