@@ -12,9 +12,10 @@ from mqlab.trace.events.network import ConnectionOpened, ConnectionRefusedByHost
 
 if TYPE_CHECKING:
     from mqlab.sim.future import Future
-    from mqlab.sim.network import Endpoint, Network
+    from mqlab.sim.network import Network
     from mqlab.sim.node import Node
     from mqlab.sim.transport import Transport
+    from mqlab.sim.world import World
 
 FIRST_RETRY_US = 1_000_000
 """When Linux sends the first frame of a connection again; it waits twice as long each time after."""
@@ -79,10 +80,10 @@ class ConnectionAttempt(Target):
             return
         accept = network.listener(self._address, callee)
         if accept is None:
-            self._answer_with(self._refuse)
+            self._answer_with(lambda: refuse(network.world, self._answer, self._address))
             return
         near, far = network.pair(self._caller, callee.life, self._address)
-        self._answer_with(lambda: self._establish(near))
+        self._answer_with(lambda: establish(network.world, self._answer, near))
         if callee.life.state == RUNNING:
             self.life = callee.life
             accept(far)
@@ -104,17 +105,19 @@ class ConnectionAttempt(Target):
 
         self._network.call_later(self._caller, back.draw_us(0), arrive)
 
-    def _refuse(self) -> None:
-        if not self._answer.done:
-            refused = ConnectionRefused(f"nobody listens at {self._address}")
-            hooks = self._network.world.hooks
-            if hooks.on:
-                hooks.emit(ConnectionRefusedByHost(str(refused)))
-            self._answer.set_exception(refused)
 
-    def _establish(self, near: Endpoint) -> None:
-        hooks = self._network.world.hooks
-        if hooks.on:
-            hooks.emit(ConnectionOpened(near.local, near.remote, near.connection_id))
-        if not self._answer.try_set_result(near):
-            near.close()
+def establish(world: World, answer: Future[Transport], near: Transport) -> None:
+    """A connection is there: whoever waits gets their side of it; where nobody does any more it is closed again."""
+    if world.hooks.on:
+        world.hooks.emit(ConnectionOpened(near.local, near.remote, near.connection_id))
+    if not answer.try_set_result(near):
+        near.close()
+
+
+def refuse(world: World, answer: Future[Transport], address: str) -> None:
+    """Nobody is at the address; whoever waits hears of it."""
+    if not answer.done:
+        refused = ConnectionRefused(f"nobody listens at {address}")
+        if world.hooks.on:
+            world.hooks.emit(ConnectionRefusedByHost(str(refused)))
+        answer.set_exception(refused)

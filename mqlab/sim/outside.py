@@ -14,14 +14,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
-from mqlab.sim.connecting import ConnectionRefused
+from mqlab.sim.connecting import establish, refuse
 from mqlab.sim.transport import Transport
-from mqlab.trace.events.network import (
-    ConnectionBroken,
-    ConnectionClosed,
-    ConnectionOpened,
-    ConnectionRefusedByHost,
-)
+from mqlab.trace.events.network import ConnectionBroken, ConnectionClosed, ConnectionOpened
 
 if TYPE_CHECKING:
     from mqlab.sim.future import Future
@@ -122,29 +117,14 @@ class Attempt:
 
     def reached(self, local: str) -> None:
         """There is a connection; on this side its address is `local`."""
-        end = OutsideEnd(self._outside, self.life, self._number, local, self._address, "")
-        self._outside.ends[self._number] = end
-
-        def establish() -> None:
-            hooks = self._outside.world.hooks
-            if hooks.on:
-                hooks.emit(ConnectionOpened(end.local, end.remote, end.connection_id))
-            if not self._answer.try_set_result(end):
-                end.close()
-
-        end.happens(establish)
+        outside = self._outside
+        end = outside.ends[self._number] = OutsideEnd(outside, self.life, self._number, local, self._address, "")
+        end.happens(lambda: establish(outside.world, self._answer, end))
 
     def refused(self) -> None:
         """Nobody is there."""
-        self._outside.world.network.call_later(self.life, 0, self._refuse)
-
-    def _refuse(self) -> None:
-        if not self._answer.done:
-            refused = ConnectionRefused(f"nobody listens at {self._address}")
-            hooks = self._outside.world.hooks
-            if hooks.on:
-                hooks.emit(ConnectionRefusedByHost(str(refused)))
-            self._answer.set_exception(refused)
+        world = self._outside.world
+        world.network.call_later(self.life, 0, lambda: refuse(world, self._answer, self._address))
 
 
 class Outside:
