@@ -27,7 +27,7 @@ class Cell:
     prints: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Answer:
     """A question, and what there is to say to it."""
 

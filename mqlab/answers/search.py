@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import cache
+from typing import NamedTuple
 
 from mqlab.answers.page import Answer, answers
 
@@ -118,10 +119,18 @@ def _chinese(text: str) -> Iterable[str]:
     yield from (text[i : i + 2] for i in range(len(text) - 1))
 
 
+class _Index(NamedTuple):
+    """All answers, what the words of each count, and how rare each word is."""
+
+    counted: dict[Answer, dict[str, float]]
+    rare: dict[str, float]
+
+
 @cache
-def _index() -> list[tuple[Answer, dict[str, float], float]]:
-    """Each answer with what its words count, and their sum."""
-    return [(answer, counted := _counted(answer), sum(counted.values())) for answer in answers()]
+def _index() -> _Index:
+    counted = {answer: _counted(answer) for answer in answers()}
+    having = Counter(word for words in counted.values() for word in words)
+    return _Index(counted, {word: math.log(1 + (len(counted) - n + 0.5) / (n + 0.5)) for word, n in having.items()})
 
 
 def _counted(answer: Answer) -> dict[str, float]:
@@ -138,18 +147,14 @@ def find(phrase: str) -> list[Answer]:
 
     They are ranked by BM25, over the question, the words that others used for it, and the answer in short.
     """
-    index = _index()
-    mean = sum(total for _, _, total in index) / len(index)
-    scores: list[tuple[float, int]] = []
+    counted, rare = _index()
+    totals = {answer: sum(words.values()) for answer, words in counted.items()}
+    mean = sum(totals.values()) / len(totals)
     wanted = dict.fromkeys(words_of(phrase))
-    for place, (_, counted, total) in enumerate(index):
-        score = 0.0
-        for word in wanted:
-            count = counted.get(word, 0.0)
-            if count:
-                having = sum(word in other for _, other, _ in index)
-                rare = math.log(1 + (len(index) - having + 0.5) / (having + 0.5))
-                score += rare * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * total / mean))
-        if score:
-            scores.append((-score, place))
-    return [index[place][0] for _, place in sorted(scores)]
+
+    def score(answer: Answer) -> float:
+        words, long = counted[answer], 1 - _B + _B * totals[answer] / mean
+        return sum(rare[w] * words[w] * (_K1 + 1) / (words[w] + _K1 * long) for w in wanted if w in words)
+
+    scores = {answer: score(answer) for answer in counted}
+    return sorted((answer for answer in scores if scores[answer]), key=lambda answer: -scores[answer])
