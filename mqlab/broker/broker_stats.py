@@ -55,10 +55,10 @@ class _Samples:
             while self._values[0][0] < tick - self._kept:
                 self._values.popleft()
 
-    def over(self, ticks: int, age_ms: int, value: int, times: int) -> StatsSnapshot:
-        """What was counted in the last ticks, up to the last one that is over."""
+    def over(self, age_ms: int, value: int, times: int, ticks: int = 0) -> StatsSnapshot:
+        """What was counted in the last ticks, up to the last one that is over: in all that are kept, unless told."""
         last = age_ms // self._tick_ms
-        first = max(last - ticks, self.first)
+        first = max(last - (ticks or self._kept), self.first)
         if last <= first:
             return StatsSnapshot()
         (before, times_before), (now, times_now) = (self._at(tick, value, times) for tick in (first, last))
@@ -98,15 +98,15 @@ class StatsItem:
 
     def in_minute(self, age_ms: int) -> StatsSnapshot:
         """Over the last 60 s."""
-        return self._minute.over(6, age_ms, self.value, self.times)
+        return self._minute.over(age_ms, self.value, self.times)
 
     def in_hour(self, age_ms: int) -> StatsSnapshot:
         """Over the last 60 minutes."""
-        return self._hour.over(6, age_ms, self.value, self.times)
+        return self._hour.over(age_ms, self.value, self.times)
 
     def in_day(self, age_ms: int) -> StatsSnapshot:
         """Over the last 24 hours."""
-        return self._day.over(24, age_ms, self.value, self.times)
+        return self._day.over(age_ms, self.value, self.times)
 
 
 class _StoreCount:
@@ -125,7 +125,7 @@ class _StoreCount:
     def tps(self, age_ms: int) -> str:
         """How much a second, over 10, 60 and 600 s; nothing where the broker is younger than that and 1 s."""
         long_enough = [seconds for seconds in STORE_SECONDS if (seconds + 1) * 1_000 <= age_ms]
-        told = [str(self._samples.over(seconds, age_ms, self._value, 0).tps) for seconds in long_enough]
+        told = [str(self._samples.over(age_ms, self._value, 0, seconds).tps) for seconds in long_enough]
         return " ".join(told + [""] * (len(STORE_SECONDS) - len(told)))
 
 

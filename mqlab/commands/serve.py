@@ -230,9 +230,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check_scenario(options: argparse.Namespace) -> None:
     """LearnerError for an option that nobody would look at, since a scenario says what is in its world."""
+    if options.scenario is None:
+        return
     default = _parser().get_default
     given = [name for name in OF_THE_SERVED_WORLD if getattr(options, name) != default(name)]
-    if options.scenario is not None and given:
+    if given:
         raise LearnerError(
             f"--{given[0].replace('_', '-')} is for the world that serve builds, and --scenario {options.scenario} "
             "builds its own",
