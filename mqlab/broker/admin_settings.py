@@ -22,6 +22,7 @@ from mqlab.protocol.java_properties import (
     update_settings,
 )
 from mqlab.protocol.topic_config import KVTable
+from mqlab.sim import used_share
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts, Handler
@@ -87,10 +88,7 @@ class AdminSettings:
 
     def _get_broker_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         broker = self._broker
-        store_config = broker.message_store_config
-        properties = settings_to_properties(broker.broker_config) | settings_to_properties(store_config)
-        for name, kind in (("brokerRole", store_config.broker_role), ("flushDiskType", store_config.flush_disk_type)):
-            properties[name] = str(getattr(kind, "value", kind))
+        properties = settings_to_properties(broker.broker_config) | settings_to_properties(broker.message_store_config)
         text = encode_java_properties(dict(sorted(properties.items())))
         version = fastjson.dumps(broker.config_version.to_json())
         return RemotingCommand.response(
@@ -158,13 +156,12 @@ class AdminSettings:
         broker = self._broker
         store, stats = broker.message_store, broker.stats
         stats.turn_day()
-        disk = broker.node.disk
         info: dict[str, object] = {
             "bootTimestamp": stats.boot_ms,
             "brokerActive": "true",
             "brokerVersion": CURRENT_VERSION,
             "brokerVersionDesc": "V5_3_3",
-            "commitLogDiskRatio": disk.used_bytes / disk.capacity_bytes if disk.capacity_bytes else 0.0,
+            "commitLogDiskRatio": used_share(broker.node.disk),
             "commitLogMinOffset": max(0, store.min_phy_offset),
             "commitLogMaxOffset": store.max_phy_offset,
             "dispatchBehindBytes": store.dispatch_behind_bytes,

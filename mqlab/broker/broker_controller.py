@@ -42,7 +42,7 @@ from mqlab.protocol.topic_config import (
 )
 from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC, TIMER_TOPIC
 from mqlab.remoting import RemotingServer, RemotingServerConfig
-from mqlab.sim import public_call
+from mqlab.sim import public_call, used_share
 from mqlab.store import BrokerRole, DefaultMessageStore, MessageStoreConfig
 from mqlab.trace.events.broker import BrokerShutDown, BrokerStarted, MinBrokerChanged
 
@@ -530,8 +530,7 @@ class BrokerController(WholeBroker):
 
     def describe_disk_use(self) -> str:
         """How full the disk is, as RocketMQ puts it into its answer to a producer; 1.00 is full."""
-        disk = self.node.disk
-        share = disk.used_bytes / disk.capacity_bytes if disk.capacity_bytes else 0.0
+        share = used_share(self.node.disk)
         return f"CL: {share:5.2f} CQ: {share:5.2f} INDEX: {share:5.2f}"
 
     def __repr__(self) -> str:

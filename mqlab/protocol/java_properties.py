@@ -7,6 +7,7 @@ Settings are dataclasses whose fields are int, bool or str; a field `listen_port
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from enum import Enum
 from typing import Any
 
 from mqlab.errors import LearnerError
@@ -33,8 +34,9 @@ def property_names(settings_class: type) -> dict[str, str]:
 
 
 def settings_to_properties(settings: Any) -> dict[str, str]:
-    """All settings of a dataclass by property name."""
-    return {name: _text(getattr(settings, field)) for field, name in property_names(type(settings)).items()}
+    """All settings of a dataclass by property name, those too that are one of a few words (an Enum)."""
+    words = {f.name: camel_case(f.name) for f in fields(settings) if isinstance(getattr(settings, f.name), Enum)}
+    return {name: _text(getattr(settings, field)) for field, name in (property_names(type(settings)) | words).items()}
 
 
 def update_settings(properties: dict[str, str], *several: Any) -> None:
@@ -74,6 +76,8 @@ def decode_java_properties(text: str) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, Enum):
+        return str(value.value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -6,7 +6,7 @@ A component needs `Node`, `ServiceThread`, `Future`, the queue, semaphore and lo
 from mqlab.sim.call import Call, public_call
 from mqlab.sim.choices import Choices, Drawn
 from mqlab.sim.connecting import ConnectionRefused, ConnectTimeout
-from mqlab.sim.disk import DiskFull, MemoryDisk
+from mqlab.sim.disk import DiskFull, MemoryDisk, used_share
 from mqlab.sim.door import InterruptedInSlice
 from mqlab.sim.faults import FAULTS, ROOM_BYTES
 from mqlab.sim.future import Future
@@ -62,4 +62,5 @@ __all__ = [
     "park",
     "public_call",
     "sleep_us",
+    "used_share",
 ]

@@ -116,6 +116,11 @@ class Disk(Protocol):
         ...
 
 
+def used_share(disk: Disk) -> float:
+    """How full a disk is, from 0 to 1; one without end is empty."""
+    return disk.used_bytes / disk.capacity_bytes if disk.capacity_bytes else 0.0
+
+
 class MemoryDisk:
     """The simulated disk of one machine: a tree of sparse files, with a capacity and a page cache.
 

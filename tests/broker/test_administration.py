@@ -271,6 +271,7 @@ def test_settings_are_read_and_changed_while_the_broker_runs(cluster: Any, clien
     assert settings["brokerName"] == "broker-a"
     assert settings["waitTimeMillsInSendQueue"] == "200"
     assert settings["maxMessageSize"] == str(4 * 1024 * 1024)
+    assert (settings["brokerRole"], settings["flushDiskType"]) == ("ASYNC_MASTER", "ASYNC_FLUSH")
     assert list(settings) == sorted(settings)
     assert client.call(RequestCode.UPDATE_BROKER_CONFIG, None, b"brokerPermission=0\nmaxMessageSize=10\n").code == 0
     assert client.pull("T").code == ResponseCode.NO_PERMISSION
