@@ -131,3 +131,9 @@ def test_the_wheel_holds_no_answer_to_a_bet_and_is_small(everything: Prefix) -> 
 def packed(prefix: Prefix) -> Path:
     """Where the labs lie in the environment."""
     return prefix.packages / "mqlab" / "labs" / "material"
+
+
+def test_a_question_finds_its_page_and_its_world_runs(everything: Prefix) -> None:
+    said = everything.run("mqlab", "why", "重启后重复消费", "--run")
+    assert said.startswith("Why are messages consumed twice after a restart or a deployment?")
+    assert "40 came again" in said
