@@ -15,7 +15,7 @@ from website.markdown import title_of, to_html
 from website.notebooks import lab_to_html
 
 ANSWERS = "docs/answers/"
-"""Thirty pages, which have a list of their own."""
+"""Pages that have a list of their own."""
 
 _MARKDOWN = ("*.md", "docs/**/*.md", "datasets/*.md")
 
