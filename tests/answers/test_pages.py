@@ -66,3 +66,7 @@ def test_the_list_names_each_page_once_by_its_question() -> None:
     page = (root() / "docs" / "answers" / "README.md").read_text(encoding="utf-8")
     listed = re.findall(r"^- \[(.*)\]\((.*)\.md\)$", page, re.MULTILINE)
     assert sorted(listed) == sorted((answer.question, answer.name) for answer in ANSWERS.values())
+
+
+def test_the_readme_counts_them() -> None:
+    assert f"[{len(ANSWERS)} pages](docs/answers/README.md)" in (root() / "README.md").read_text(encoding="utf-8")
