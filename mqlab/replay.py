@@ -149,15 +149,20 @@ def check_report(report: dict[str, Any], name: str = "this") -> None:
     missing = sorted(_PARTS.keys() - report.keys())
     if missing:
         raise ProtocolError(f"{name} is not a complete report of mqlab: it has no {', '.join(missing)}")
-    for part, (fits, wanted) in _PARTS.items():
-        value = report[part]
-        if not fits(value):
-            if part in ("actions", "overrides") and isinstance(value, list):
-                # Of a long list the first entry that does not fit says more than all of it.
-                value = next(entry for entry in value if not fits([entry]))
-            raise ProtocolError(f"{name} is no report that can be played: {part} must be {wanted}, not {value!r}")
+    for part in _PARTS:
+        check_part(part, report[part], f"{name} is no report that can be played")
     if not isinstance(report.get("tie_is_choice", False), bool):
         raise ProtocolError(f"{name} is no report that can be played: tie_is_choice must be true or false")
+
+
+def check_part(part: str, value: object, words: str) -> None:
+    """ProtocolError, beginning with these words, unless one part of a report is what it must be."""
+    fits, wanted = _PARTS[part]
+    if not fits(value):
+        if part in ("actions", "overrides") and isinstance(value, list):
+            # Of a long list the first entry that does not fit says more than all of it.
+            value = next(entry for entry in value if not fits([entry]))
+        raise ProtocolError(f"{words}: {part} must be {wanted}, not {value!r}")
 
 
 def replay(report: dict[str, Any], *, allow_source: bool = False, told: Told | None = None) -> ReplayResult:
@@ -197,7 +202,19 @@ def replay_to(
         overrides={(point, k): value for point, k, value in report["overrides"]},
         until_slice=slice_no,
     )
-    for at_slice, at_us, verb, arguments in report["actions"]:
+    act_again(lab, report["actions"], slice_no, now_us, told=told)
+    _play_on(lab.world, slice_no, now_us, told)
+    if now_us is not None:
+        lab.world.move_clock(now_us)
+    lab.world.halt_at_slice = None
+    return lab
+
+
+def act_again(
+    lab: Lab, actions: list[list[Any]], slice_no: int, now_us: int | None = None, *, told: Told | None = None
+) -> None:
+    """Do what was done to a world, each action ([slice, us, verb, arguments]) at its slice and time, up to a slice."""
+    for at_slice, at_us, verb, arguments in actions:
         if at_slice > slice_no:
             break
         _play_on(lab.world, at_slice, now_us, told)
@@ -206,11 +223,6 @@ def replay_to(
         # What the world refused then, it refuses again; an error in a process that was ended was told then.
         with suppress(LearnerError, SimulationError):
             lab.act(verb, **arguments)
-    _play_on(lab.world, slice_no, now_us, told)
-    if now_us is not None:
-        lab.world.move_clock(now_us)
-    lab.world.halt_at_slice = None
-    return lab
 
 
 def _play_on(world: World, slice_no: int, until_us: int | None, told: Told | None) -> None:

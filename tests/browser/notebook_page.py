@@ -245,7 +245,7 @@ class ViewerPage:
     def share(self) -> str:
         """The line that brings back this world at this event, as the dialog shows it; the dialog is closed again."""
         self.button("Share").click()
-        line = self.root.get_by_role("dialog", name="Share").get_by_role("textbox")
+        line = self.root.get_by_role("dialog", name="Share").get_by_role("textbox").first
         expect(line).to_be_focused()
         text = line.input_value()
         self.page.keyboard.press("Escape")

@@ -299,8 +299,9 @@ function makeBar(root, { command, part, stage }) {
 
   // The text beside the button, to the clipboard; where the browser does not let us, it stands there chosen for Ctrl+C.
   async function copy(button) {
-    const field = button.closest("[data-pop]").querySelector("textarea");
-    const words = button.closest("[data-pop]").querySelector("[role=status]");
+    const row = button.closest(".mq-row");
+    const field = row.previousElementSibling.querySelector("textarea");
+    const words = row.querySelector("[role=status]");
     field.focus();
     field.select();
     try {

@@ -13,7 +13,7 @@ from mqlab.errors import LearnerError
 from mqlab_widgets.breaking import act_on_link, act_on_machine, check_machine, link_verbs, machine_verbs
 from mqlab_widgets.next_up import hold, pick
 from mqlab_widgets.search import Search
-from mqlab_widgets.sharing import Shared, shared_text
+from mqlab_widgets.sharing import shared_at
 from mqlab_widgets.telling import NOTHING_LEFT
 from mqlab_widgets.verbs import LINKS, MACHINES
 from mqlab_widgets.words import clock
@@ -207,12 +207,12 @@ def show_queue(session: Session, topic: str, queue_id: int | str, offset: int | 
 
 
 def share(session: Session, place: int | str | None = None) -> None:
-    """Show the text that brings back this world at this event, or behind so many events: while a world is played,
+    """Show the text and the link that bring back this world at this event, or behind so many events: while a world is played,
     what is seen on the page is a little older than what is known here.
     """
     here = session.lab.history.cursor
     at = here if place is None or place == "" else min(max(int(place), 0), len(session.lab.history))
-    session.shared = Shared(shared_text(session.lab, at), at)
+    session.shared = shared_at(session.lab, at)
 
 
 # -- other worlds ------------------------------------------------------------------------------------------------------

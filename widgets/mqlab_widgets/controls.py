@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from mqlab.trace.catalogue import CATALOGUE
 from mqlab_widgets.breaking import link_verbs, machine_verbs
 from mqlab_widgets.commands import offered
+from mqlab_widgets.links import SITE
 from mqlab_widgets.next_up import pending_of
 from mqlab_widgets.words import clock, flight_words
 
@@ -189,14 +190,30 @@ def _keys() -> str:
 def _share(session: Session) -> str:
     if session.shared is None:
         return ""
-    text, place = session.shared.text, session.shared.place
+    text, place, link, no_link = session.shared
     when = clock(session.lab.history.record(place - 1).ts_us) if place else "the beginning"
     return (
         '<div class="mq-pop" data-pop="share" data-key="pop-share" popover="manual" role="dialog" aria-label="Share">'
         f"<h4>This world at {when}, behind event {place:,}</h4>"
         '<label>Send this line to somebody; <code>Stepper.reopen("...")</code> opens it there, at the same event: '
         f'<textarea readonly rows="6" cols="60" spellcheck="false">{escape(text)}</textarea></label>'
-        '<div class="mq-row"><button type="button" data-copy="">Copy</button><span role="status"></span></div></div>'
+        f"{_copy('Copy the line')}{_link(link, no_link)}</div>"
+    )
+
+
+def _copy(words: str) -> str:
+    return f'<div class="mq-row"><button type="button" data-copy="">{words}</button><span role="status"></span></div>'
+
+
+def _link(link: str, no_link: str) -> str:
+    """The link to a moment, or why there is none."""
+    if not link:
+        return f'<p class="mq-faint">No link opens this world in a browser: {escape(no_link)}.</p>'
+    place = "" if "://" in link else f" (put the address of your site in front, or set <code>{SITE}</code>)"
+    return (
+        f"<label>Or send this link, which opens it in a browser alone{place}: "
+        f'<textarea readonly rows="3" cols="60" spellcheck="false">{escape(link)}</textarea></label>'
+        f"{_copy('Copy the link')}"
     )
 
 

@@ -28,6 +28,8 @@ class PageState:
     """px of the stage on the page; its height counts in projector mode."""
     big: bool = False
     """Projector mode: the stage alone, large."""
+    captions: bool = False
+    """Whether the captions of a scenario are shown on a page that is not in projector mode, too."""
     opened_kinds: set[str] = field(default_factory=set)
     """The kinds of machines of which all are drawn, however many there are."""
     opened: set[str] = field(default_factory=set)

@@ -121,8 +121,8 @@ class Session:
         self._watched = watched
 
     def caption(self) -> Caption | None:
-        """What a scenario tells of itself at the cursor, which is shown in projector mode alone."""
-        return self.cursor.caption() if self.page.big else None
+        """What a scenario tells of itself at the cursor: in projector mode, and where a page has captions."""
+        return self.cursor.caption() if self.page.big or self.page.captions else None
 
     def look(self) -> Look:
         """How this viewer looks at the stage."""

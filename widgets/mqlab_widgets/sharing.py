@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mqlab import __version__
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.replay import check_report, read_report, replay, report_of
+from mqlab_widgets.links import PLAY, link_of, open_link
 
 if TYPE_CHECKING:
     from mqlab import Lab
@@ -36,10 +37,23 @@ MOST_BYTES = 10_000_000
 
 
 class Shared(NamedTuple):
-    """A text to send to somebody, and behind how many events it opens."""
+    """A text to send to somebody, behind how many events it opens, and the link to the same moment; "" where none can
+    hold it, with the reason.
+    """
 
     text: str
     place: int
+    link: str
+    no_link: str = ""
+
+
+def shared_at(lab: Lab, place: int) -> Shared:
+    """All that there is to send to somebody who shall see this world behind `place` events."""
+    text = shared_text(lab, place)
+    try:
+        return Shared(text, place, link_of(lab, place))
+    except LearnerError as error:
+        return Shared(text, place, "", error.message)
 
 
 def shared_text(lab: Lab, place: int | None = None) -> str:
@@ -66,9 +80,9 @@ def _sum_of(letters: str) -> str:
 
 
 def reopened(shared: str | PurePath, *, allow_source: bool = False) -> Lab:
-    """The world of a shared text or file, its cursor where it stood.
+    """The world of a shared text, link or file, its cursor where it stood.
 
-    LearnerError when another version of mqlab made it or its events come out differently: then nothing is shown rather
+    Of a text or file, LearnerError when another version of mqlab made it or its events come out differently: then nothing is shown rather
     than something else. ProtocolError when it is damaged. The source of a `%%scenario` cell that comes along is run
     only with `allow_source=True`.
     """

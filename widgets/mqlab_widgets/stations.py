@@ -86,10 +86,11 @@ def _names(life: Life, lap: Lap) -> tuple[str, ...]:
 
 def stations_html(lives: Lives, key: str = "", now_us: int = 0) -> str:
     """A line for one message (without one that is followed: the newest), and a line with others that fail or wait."""
-    return _line(lives, key) + _others(lives, now_us)
+    return trail_html(lives, key) + _others(lives, now_us)
 
 
-def _line(lives: Lives, key: str) -> str:
+def trail_html(lives: Lives, key: str = "") -> str:
+    """The line for one message, or for the newest."""
     followed = bool(key)
     life = lives.of(key or lives.newest)
     if life is None:

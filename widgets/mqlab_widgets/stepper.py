@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from mqlab.errors import LearnerError
 from mqlab_widgets import controls, panels
 from mqlab_widgets.boards.board import Board
+from mqlab_widgets.links import link_of
 from mqlab_widgets.machine import machine_html
 from mqlab_widgets.older import tell_when_older
 from mqlab_widgets.scene.picture import STAGE, Picture
@@ -90,7 +91,7 @@ class Stepper(Viewer):
     def reopen(
         cls, shared: str | PurePath, boards: Sequence[type[Board]] = (), *, allow_source: bool = False
     ) -> Stepper:
-        """A stepper of the world in a shared text or file, at the event where it stood (`mqlab_widgets.sharing`)."""
+        """A stepper of the world in a shared text, link or file, at the event where it stood (`mqlab_widgets.sharing`)."""
         return cls(reopened(shared, allow_source=allow_source), boards)
 
     def share(self, path: str | PurePath | None = None) -> str:
@@ -98,6 +99,12 @@ class Stepper(Viewer):
         if path is not None:
             save_shared(self.session.lab, path)
         return shared_text(self.session.lab)
+
+    def link(self, base: str | None = None) -> str:
+        """The address that opens this world at this event in a browser alone, on the site at `base`, or at the one that
+        MQLAB_SITE names (`mqlab_widgets.links`).
+        """
+        return link_of(self.session.lab, base=base)
 
     def close(self) -> None:
         """Take the view off the page and off its worlds."""

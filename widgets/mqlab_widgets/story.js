@@ -56,8 +56,9 @@ function drawn(text) {
 /* The story of one view.
 
    `stage()` is the picture (or nothing), `apply(beat)` shows the parts of a beat, `tell(beat)` its words,
-   `settled()` is called when all is told and nothing moves any more. */
-function makeStory(root, { stage, apply, tell, settled }) {
+   `settled()` is called when all is told and nothing moves any more. With `pace()` the screen clock runs at that rate,
+   however much is known ahead: a recording is told as slowly or as fast as its reader wants it. */
+function makeStory(root, { stage, apply, tell, settled, pace }) {
   const reduced = matchMedia("(prefers-reduced-motion: reduce)");
   const moving = new Map(); // id -> what moves in the air
   const landed = new Set(); // ids of flights that are over, though the picture may still have them
@@ -74,6 +75,7 @@ function makeStory(root, { stage, apply, tell, settled }) {
   let flown = 0;
   let running = 0;
   let before = 0;
+  let held = false; // whether the screen clock stands
 
   const isStill = () => reduced.matches || document.hidden;
   const isActive = () => beats.length > 0 || due.length > 0 || moving.size > 0;
@@ -228,6 +230,7 @@ function makeStory(root, { stage, apply, tell, settled }) {
   }
 
   function rate() {
+    if (pace) return pace();
     if (draining) return CATCH_UP;
     if (stepping) return STEP;
     return last - clock > FAR_AHEAD_MS ? HURRY : 1;
@@ -243,6 +246,7 @@ function makeStory(root, { stage, apply, tell, settled }) {
   }
 
   function go() {
+    if (held) return;
     if (!running) running = requestAnimationFrame(tick);
     root.dataset.story = "playing";
   }
@@ -284,7 +288,7 @@ function makeStory(root, { stage, apply, tell, settled }) {
     take(story, play, isStep) {
       const now = performance.now();
       if (!running) {
-        clock += Math.max(0, now - before);
+        if (!held) clock += Math.max(0, now - before);
         before = now;
       }
       if (!story.length) return;
@@ -309,6 +313,15 @@ function makeStory(root, { stage, apply, tell, settled }) {
     // Play out what has come, quickly; `settled` is called at its end.
     drain() {
       draining = true;
+    },
+    // Stop the screen clock, and what moves where it is; or let it go on.
+    hold(wanted) {
+      if (held === wanted) return;
+      held = wanted;
+      cancelAnimationFrame(running);
+      running = 0;
+      before = performance.now();
+      if (!held && isActive()) go();
     },
     // Forget what has not been shown, for something else is shown now.
     cut() {

@@ -27,7 +27,7 @@ except ImportError:
 FRAME_SECONDS = 1 / 20
 MOST_BUSY = 0.1
 """The share of real time that drawing may take while a world plays."""
-SOURCES = ("story.js", "bar.js", "viewer.js")
+SOURCES = ("story.js", "picture.js", "bar.js", "viewer.js")
 """The page's code, in this order one module: a page loads it from its kernel, and nothing from elsewhere."""
 STYLES = ("viewer.css", "words.css")
 TOLD = ("stage", "stations", "said", "caption", "_clock")
