@@ -32,8 +32,8 @@ def stylesheet() -> str:
     return f"{ours}{HtmlFormatter(style='default').get_style_defs('.highlight')}\n"
 
 
-def framed(title: str, body: str, place: str) -> str:
-    """A whole page, which stands at `place` in the site.
+def framed(title: str, body: str, place: str, head: str = "") -> str:
+    """A whole page, which stands at `place` in the site; `head` is what it needs in its head besides.
 
     Its section is marked as the one that is open; the answers and the gallery are of their own, though they lie among
     the docs.
@@ -41,7 +41,9 @@ def framed(title: str, body: str, place: str) -> str:
     belongs = place if place in SECTIONS else f"{place.partition('/')[0]}/index.html"
     if place.startswith("docs/answers/"):
         belongs = "docs/answers/README.html"
-    return _frame().render(title=title, body=body, up="../" * place.count("/"), sections=SECTIONS, here=belongs)
+    return _frame().render(
+        title=title, body=body, head=head, up="../" * place.count("/"), sections=SECTIONS, here=belongs
+    )
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from html import escape
@@ -11,9 +12,12 @@ from mqlab.labs.source import LabSource, read_source
 from mqlab.progress import counted
 from website.layout import Linker, framed, stylesheet
 from website.lite import runs_without_spark
+from website.live_pages import PLAY_PAGE, play_head, play_page
 from website.markdown import title_of, to_html
 from website.notebooks import lab_to_html
+from website.stages import FRONT, SCENES, figure, stage_head, write_stages
 
+_FILM = re.compile(r'<img [^>]*src="docs/images/demo\.webp"[^>]*>')
 ANSWERS = "docs/answers/"
 """Pages that have a list of their own."""
 
@@ -28,7 +32,8 @@ def build_pages(root: Path, target: Path, views: Callable[[Path], dict[int, str]
     texts = sorted({path.relative_to(root).as_posix() for kind in _MARKDOWN for path in root.glob(kind)})
     labs = [read_source(path) for path in sorted((root / "labs" / "sources").glob("*.py"))]
     linker = Linker(root, {*texts, *(f"labs/{lab.name}.ipynb" for lab in labs)})
-    pages = {"index.html": framed("mqlab", _front(root, labs, linker), "index.html")}
+    front = _front(labs)
+    pages = {"index.html": framed("mqlab", front, "index.html", stage_head("", FRONT))}
     pages["labs/index.html"] = framed(
         "Labs · mqlab", f"<h1>Labs</h1>\n{_LABS_NOTE.format(up='../')}\n{_list(labs, '')}", "labs/index.html"
     )
@@ -36,13 +41,27 @@ def build_pages(root: Path, target: Path, views: Callable[[Path], dict[int, str]
     for name in texts:
         text = (root / name).read_text(encoding="utf-8")
         place = _page(name)
-        pages[place] = framed(f"{title_of(text)} · mqlab", linker.linked(to_html(text), name), place)
+        body = linker.linked(to_html(text), name)
+        pages[place] = framed(f"{title_of(text)} · mqlab", _with_links_to_play(name, body), place)
     for at, lab in enumerate(counted("labs", labs, len(labs))):
         source = f"labs/{lab.name}.ipynb"
-        body = _around(labs, at) + linker.linked(lab_to_html(root / source, views(root / source)), source)
-        pages[_page(source)] = framed(f"{lab.number} {lab.head.title} · mqlab", body, _page(source))
+        body = linker.linked(lab_to_html(root / source, views(root / source)), source)
+        title = f"{lab.number} {lab.head.title} · mqlab"
+        pages[_page(source)] = framed(title, _around(labs, at) + body + _scenes(lab), _page(source), stage_head("../"))
+    pages[PLAY_PAGE] = framed("A world at one moment · mqlab", play_page(), PLAY_PAGE, play_head())
     _write(root, target, pages, linker.copied)
+    write_stages(target, {FRONT, *(name for names in SCENES.values() for name in names)})
     return sorted(pages)
+
+
+def _with_links_to_play(name: str, body: str) -> str:
+    """A page with a link to what moves: an answer's to its world, and the README's film to the first page's stage."""
+    if name == "README.md":
+        return _FILM.sub(r'<a href="index.html">\g<0></a>', body)
+    if name.startswith(ANSWERS) and not name.endswith("/README.md"):
+        link = f'<a href="../../{PLAY_PAGE}#answer={Path(name).stem}">Open its world in this browser</a>'
+        return body.replace("</h1>", f'</h1>\n<p class="around">{link}</p>', 1)
+    return body
 
 
 def _write(root: Path, target: Path, pages: dict[str, str], copied: set[str]) -> None:
@@ -65,15 +84,14 @@ installed, and what you write stays there. <a href="{up}lite/lab/index.html">Jup
 side by side.</p>"""
 
 
-def _front(root: Path, labs: list[LabSource], linker: Linker) -> str:
-    linker.copied.add("docs/images/demo.webp")
+def _front(labs: list[LabSource]) -> str:
     return f"""<h1>mqlab</h1>
-<p class="lead">A laboratory for the inside of a message queue. It holds a complete RocketMQ in one Python process, on
-one deterministic clock: it can be stopped, stepped, looked into, broken on purpose and played again, byte for byte.</p>
+<p class="lead">A laboratory for the inside of a message queue.</p>
+{figure(FRONT, "", autoplay=True)}
+<p>It holds a complete RocketMQ in one Python process, on one deterministic clock: it can be stopped, stepped, looked
+into, broken on purpose and played again, byte for byte.</p>
 <p class="first"><a class="button main" href="{_lite(labs[0])}">Play the first lab in this browser</a>
 <a class="button" href="README.html">Install it</a> <a class="button" href="docs/gallery.html">See all views</a></p>
-<p><img src="docs/images/demo.webp" alt="A message queue at work: a producer sends, the broker keeps each message in its
-log and in a queue, and the consumer's waiting request brings it to the listener"></p>
 <h2>The labs</h2>
 {_LABS_NOTE.format(up="")}
 {_list(labs, "labs/")}"""
@@ -106,6 +124,12 @@ def _around(labs: list[LabSource], at: int) -> str:
             lab = labs[neighbour]
             links.append(f'<a href="{lab.name}.html">{label}: {lab.number} {escape(lab.head.title)}</a>')
     return f'<p class="around">{" ".join(f"<span>{link}</span>" for link in links)}</p>\n'
+
+
+def _scenes(lab: LabSource) -> str:
+    """The main scenes of a lab."""
+    scenes = "\n".join(figure(name, "../") for name in SCENES.get(lab.name, ()))
+    return f"<h2>Scenes to watch</h2>\n{scenes}" if scenes else ""
 
 
 def _documentation(root: Path, texts: list[str]) -> str:

@@ -207,8 +207,8 @@ def show_queue(session: Session, topic: str, queue_id: int | str, offset: int | 
 
 
 def share(session: Session, place: int | str | None = None) -> None:
-    """Show the text and the link that bring back this world at this event, or behind so many events: while a world is played,
-    what is seen on the page is a little older than what is known here.
+    """Show the text and the link that bring back this world at this event, or behind so many events: while a world is
+    played, what is seen on the page is a little older than what is known here.
     """
     here = session.lab.history.cursor
     at = here if place is None or place == "" else min(max(int(place), 0), len(session.lab.history))

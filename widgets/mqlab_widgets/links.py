@@ -27,7 +27,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from mqlab import __version__
 from mqlab.errors import LearnerError, MqlabError, ProtocolError
 from mqlab.replay import act_again, check_part, report_of
-from mqlab.sim.faults import FAULTS
+from mqlab.sim import FAULTS
 from mqlab.trace.digest import TraceDigest
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 A recording is a line of JSON for what comes first, and one for each beat (`mqlab_widgets.story`):
 
-    {"recording": 1, "mqlab": "1.0.0", "link": "scenario=demo&seed=1",      the world; `place` is the event where it begins
+    {"recording": 1, "mqlab": "1.0.0", "link": "scenario=demo&seed=1",    the world; `place` is where it begins
      "width": 960, "height": 560, "place": 31, "clock": "0.000 s",
      "stage": "<svg ...>", "caption": "...", "stations": "<div ...>"}
     {"at": 1250, "place": 34, "parts": {...}, "acts": [...], ...,
-     "trails": {"7F00...": "<div ...>"}}                                    the stations of messages that have changed
+     "trails": {"7F00...": "<div ...>"}}                                  the stations of messages that changed
 
 It is compressed as gzip, which a page unpacks while it comes: the first beats are played when the first bytes are there.
 """
@@ -31,6 +31,7 @@ from mqlab_widgets.words import clock
 
 if TYPE_CHECKING:
     from mqlab import Lab
+    from mqlab_widgets.boards.lives import Life
 
 FORMAT = 1
 _WAKE_MS = round(WAKE_SECONDS * 1_000)
@@ -41,7 +42,7 @@ def record_stage(lab: Lab, *, seconds: float, width: float) -> Iterator[dict[str
     px: the lines of the recording, as they are described above. It ends early where nothing is left to happen.
     """
     told: list[Beat] = []
-    trails: dict[str, str] = {}
+    trails: dict[str, object] = {}
 
     def around() -> dict[str, str]:
         caption = session.caption()
@@ -81,12 +82,18 @@ def record_stage(lab: Lab, *, seconds: float, width: float) -> Iterator[dict[str
     session.close()
 
 
-def _with_trails(beat: Beat, session: Session, known: dict[str, str]) -> Beat:
+def _with_trails(beat: Beat, session: Session, known: dict[str, object]) -> Beat:
     lives = session.cursor.lives()
-    now = {key: trail_html(lives, key) for key in lives.lives}
-    changed = {key: html for key, html in now.items() if known.get(key) != html}
-    known |= changed
+    now = {key: _passed(life) for key, life in lives.lives.items()}
+    changed = {key: trail_html(lives, key) for key, passed in now.items() if known.get(key) != passed}
+    known |= now
     return {**beat, "trails": changed} if changed else beat
+
+
+def _passed(life: Life) -> tuple[object, ...]:
+    """What a message has passed: as long as this is the same, so is its trail."""
+    laps = ((group, *lap.at.items(), lap.tries, lap.calls) for group, lap in life.laps.items())
+    return (*life.at.items(), *laps)
 
 
 def packed(lines: Iterator[dict[str, Any]]) -> bytes:

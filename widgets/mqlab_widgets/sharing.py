@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mqlab import __version__
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.replay import check_report, read_report, replay, report_of
-from mqlab_widgets.links import PLAY, link_of, open_link
+from mqlab_widgets.links import link_of, open_link
 
 if TYPE_CHECKING:
     from mqlab import Lab
@@ -82,10 +82,12 @@ def _sum_of(letters: str) -> str:
 def reopened(shared: str | PurePath, *, allow_source: bool = False) -> Lab:
     """The world of a shared text, link or file, its cursor where it stood.
 
-    Of a text or file, LearnerError when another version of mqlab made it or its events come out differently: then nothing is shown rather
-    than something else. ProtocolError when it is damaged. The source of a `%%scenario` cell that comes along is run
-    only with `allow_source=True`.
+    Of a text or file, LearnerError when another version of mqlab made it or its events come out differently: then
+    nothing is shown rather than something else. ProtocolError when it is damaged. The source of a `%%scenario` cell
+    that comes along is run only with `allow_source=True`. A link opens what it can (`mqlab_widgets.links`).
     """
+    if isinstance(shared, str) and "#scenario=" in shared:
+        return open_link(shared).lab
     report = _report_of(shared)
     cursor = report.get(CURSOR, 0)
     if type(cursor) is not int:

@@ -91,7 +91,7 @@ class Stepper(Viewer):
     def reopen(
         cls, shared: str | PurePath, boards: Sequence[type[Board]] = (), *, allow_source: bool = False
     ) -> Stepper:
-        """A stepper of the world in a shared text, link or file, at the event where it stood (`mqlab_widgets.sharing`)."""
+        """A stepper of the world in a shared text, link or file, at its event (`mqlab_widgets.sharing`)."""
         return cls(reopened(shared, allow_source=allow_source), boards)
 
     def share(self, path: str | PurePath | None = None) -> str:

@@ -273,7 +273,8 @@ function makeStory(root, { stage, apply, tell, settled, pace }) {
     rest();
   }
 
-  const onHidden = () => document.hidden && flush();
+  // A recording waits until it is seen again.
+  const onHidden = () => document.hidden && !pace && flush();
   document.addEventListener("visibilitychange", onHidden);
 
   return {
@@ -296,13 +297,13 @@ function makeStory(root, { stage, apply, tell, settled, pace }) {
         began = play;
         draining = false;
         stepping = isStep;
-        base = Math.max(clock + (isStep ? 0 : LEAD_MS), beats.length ? last : 0) - story[0].at;
+        base = Math.max(clock + (isStep || pace ? 0 : LEAD_MS), beats.length ? last : 0) - story[0].at;
       } else if (story[0].at + base < clock && !beats.length) {
         base += clock - (story[0].at + base) + LATE_MS;
       }
       for (const beat of story) beats.push({ ...beat, at: beat.at + base });
       last = beats.at(-1).at;
-      if (document.hidden) {
+      if (document.hidden && !pace) {
         flush();
         return;
       }

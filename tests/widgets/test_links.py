@@ -1,0 +1,175 @@
+"""Links to a moment: what they hold, what opens, and what a hostile one comes to."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mqlab import Lab, __version__, scenarios
+from mqlab.errors import LearnerError, MqlabError, ProtocolError
+from mqlab_widgets.links import LONGEST, MOST_EVENTS, OWN, fragment_of, link_of, open_link
+from mqlab_widgets.stepper import Stepper
+
+SITE = "https://school.example/mqlab/"
+
+
+def rows(lab: Lab, end: int) -> list[Any]:
+    return list(lab.history.rows(0, end))
+
+
+@pytest.mark.parametrize(
+    ("name", "seed", "options"),
+    [
+        ("demo", 7, {}),
+        ("demo", "7", {}),
+        ("demo", '"quoted"', {}),
+        ("demo", -3, {"wire": "bytes"}),
+        ("shop-day", 2, {"tie_is_choice": True}),
+        ("accident", 1, {"parameters": {"what": "disk lost", "flush": "SYNC_FLUSH", "messages": 50}}),
+        ("busy-broker", 1, {"parameters": {"fast_failure": False}}),
+        ("drawn", 3, {}),
+    ],
+)
+def test_a_link_opens_the_same_world_at_the_same_event(name: str, seed: int | str, options: dict[str, Any]) -> None:
+    lab = scenarios.get(name).play(seed, seconds=3, **options)
+    at = len(lab.history) * 2 // 3
+    opened = open_link(link_of(lab, at, SITE))
+    assert opened.notes == []
+    assert opened.lab.history.cursor == at
+    assert rows(opened.lab, at) == rows(lab, at)
+    assert (opened.lab.seed, opened.lab.wire) == (lab.seed, lab.wire)
+
+
+def test_what_was_done_to_the_world_is_done_again() -> None:
+    lab = scenarios.get("demo").play(4, seconds=2)
+    lab.act("crash", node="broker-a")
+    lab.run_for(seconds=1)
+    lab.act("restart", node="broker-a")
+    lab.run_for(seconds=5)
+    at = len(lab.history) - 3
+    link = link_of(lab, at, SITE)
+    opened = open_link(link)
+    assert opened.notes == []
+    assert rows(opened.lab, at) == rows(lab, at)
+    assert link.startswith(f"{SITE}play/#scenario=demo&seed=4&actions=[[")
+    assert " " not in link
+
+
+def test_a_choice_that_came_out_differently_is_in_it() -> None:
+    lab = scenarios.get("demo").build(1, overrides={("network/producer-1>broker-a", 0): 7})
+    lab.run_for(seconds=3)
+    opened = open_link(link_of(lab, len(lab.history), SITE))
+    assert opened.notes == []
+    assert rows(opened.lab, len(lab.history)) == rows(lab, len(lab.history))
+
+
+def test_no_scenario_has_a_parameter_that_a_link_needs_for_itself() -> None:
+    for name in scenarios.names():
+        assert OWN.isdisjoint(parameter.name for parameter in scenarios.get(name).parameters), name
+
+
+def test_the_whole_link_and_what_stands_behind_its_mark_open_the_same() -> None:
+    lab = scenarios.get("demo").play(1, seconds=1)
+    assert open_link(fragment_of(lab, 20)).lab.history.cursor == open_link(link_of(lab, 20)).lab.history.cursor == 20
+
+
+def test_a_stepper_gives_its_link_and_opens_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MQLAB_SITE", SITE.rstrip("/"))
+    stepper = Stepper(scenarios.get("demo").play(1, seconds=1))
+    link = stepper.link()
+    assert link.startswith(f"{SITE}play/#scenario=demo&seed=1&at=")
+    assert Stepper.reopen(link).session.lab.history.cursor == stepper.session.lab.history.cursor
+
+
+def test_a_world_of_cells_and_one_with_a_program_get_no_link() -> None:
+    lab = Lab(1)
+    lab.name_server()
+    with pytest.raises(LearnerError, match="built cell by cell"):
+        link_of(lab)
+    from mqlab.replay import Origin
+
+    own = scenarios.get("demo").play(1, seconds=1)
+    own.origin = Origin("demo", {}, "async def demo(lab): ...")
+    with pytest.raises(LearnerError, match="a link holds no program"):
+        link_of(own)
+
+
+# -- links of other versions, and hostile ones ----------------------------------------------------------------------
+
+
+def test_another_version_and_other_events_are_told_and_what_can_opens() -> None:
+    link = fragment_of(scenarios.get("demo").play(1, seconds=1), 40)
+    other = link.replace(f"v={__version__}", "v=9.9.9").replace("hash=", "hash=0")
+    opened = open_link(other)
+    assert opened.lab.history.cursor == 40
+    assert opened.notes == [
+        f"The link was made by mqlab '9.9.9', and this is {__version__}.",
+        "What has happened in it up to here is not what it was when the link was made.",
+    ]
+
+
+def test_an_event_that_is_too_far_is_not_played_to() -> None:
+    far = open_link("scenario=demo&seed=1&at=999999999")
+    assert far.lab.history.cursor == MOST_EVENTS
+    assert far.notes == [
+        f"The link asks for event 999,999,999; a link opens at event {MOST_EVENTS:,} at most, and this is it."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fragment", "words"),
+    [
+        ("", "this is no link to a moment of a world"),
+        ("hello", "this is no link to a moment of a world"),
+        ("seed=1", "it names no scenario"),
+        ("scenario=demo&scenario=shop-day", "it says 'scenario' twice"),
+        ("scenario=nothing-of-the-kind", "there is no scenario"),
+        ("scenario=demo&colour=red", "has no parameter 'colour'"),
+        ("scenario=demo&queues=-5", "not possible"),
+        ("scenario=demo&queues=many", "is not a int"),
+        ("scenario=accident&what=__import__('os')", "is none of the words"),
+        ("scenario=demo&at=-1", "at is '-1'"),
+        ("scenario=demo&at=1e9", "at is '1e9'"),
+        ("scenario=demo&at=٣", "at is"),
+        ("scenario=demo&wire=telepathy", "wire is 'telepathy'"),
+        ("scenario=demo&ties=none", "ties is 'none'"),
+        ('scenario=demo&seed="1', "seed is"),
+        ("scenario=demo&actions=hello", "actions is 'hello'"),
+        ('scenario=demo&actions={"a":1}', "actions is"),
+        (f"scenario=demo&actions={'[' * 5000}", "actions is"),
+        ('scenario=demo&actions=[[1,2,"__import__",{"name":"os"}]]', "a verb of mqlab"),
+        ('scenario=demo&actions=[[1,2,"eval",{}]]', "a verb of mqlab"),
+        ('scenario=demo&actions=[[-1,2,"crash",{"node":"broker-a"}]]', "actions must be"),
+        ('scenario=demo&actions=[[1,2,"bring",{"connection":1,"data":"00"}]]', "a link can't do 'bring'"),
+        ("scenario=demo&overrides=[[1,2,3]]", "overrides must be"),
+        (f"scenario=demo&x={'y' * LONGEST}", "the longest that is taken"),
+        ("&".join(f"p{n}=1" for n in range(500)), "this is no link to a moment of a world"),
+    ],
+)
+def test_a_hostile_link_does_no_harm_and_says_what_is_wrong(fragment: str, words: str) -> None:
+    with pytest.raises(MqlabError) as raised:
+        open_link(f"{SITE}play/#{fragment}")
+    assert words in str(raised.value)
+    assert len(str(raised.value)) < 600
+
+
+def test_arguments_that_a_verb_does_not_take_are_told() -> None:
+    actions = json.dumps([[200, 3_000_000, "crash", {"node": "broker-a", "command": "rm"}]])
+    opened = open_link(f"scenario=demo&seed=1&actions={quote(actions)}&at=10")
+    assert opened.lab.history.cursor == 10
+    assert len(opened.notes) == 1
+    assert "could not be played to the end of what the link says" in opened.notes[0]
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_whatever_stands_in_a_link_it_opens_or_says_why_not(value: str, other: str) -> None:
+    for fragment in (value, f"scenario=demo&{value}={other}", f"scenario=demo&at={value}&actions={other}"):
+        with suppress(ProtocolError, LearnerError):
+            assert open_link(f"#{fragment}").lab.history.cursor <= MOST_EVENTS
