@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from website.lite import build_lite, runs_without_spark
-from website.live_pages import build_live
+from website.live_pages import keep_python
 from website.pictures import views_of
 from website.static import build_pages
 
@@ -31,7 +31,7 @@ def main() -> int:
     print(f"{len(pages)} pages: {_size(target)}")
     if not options.no_lite:
         build_lite(root, options.parts.resolve(), target / "lite")
-        build_live(target / "lite" / "static" / "pyodide", target / "play")
+        keep_python(target / "lite" / "static" / "pyodide", target / "play" / "python.gz")
         print(f"JupyterLite: {_size(target / 'lite')}")
     print(f"the web site: {target}")
     return 0

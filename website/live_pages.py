@@ -55,8 +55,8 @@ def play_page() -> str:
 </ul>"""
 
 
-def build_live(pyodide: Path, target: Path) -> None:
-    """Write what the page needs into `target`; `pyodide` has Pyodide and the wheels."""
+def write_live(target: Path) -> None:
+    """Write what the page needs besides its Python into `target`."""
     target.mkdir(parents=True, exist_ok=True)
     for name in SCRIPTS:
         shutil.copyfile(_LIVE / name, target / name)
@@ -65,10 +65,10 @@ def build_live(pyodide: Path, target: Path) -> None:
     (target / "live.css").write_text(style, encoding="utf-8")
     cells = {answer.name: [cell.code for cell in answer.cells] for answer in answers()}
     (target / "answers.json").write_text(json.dumps(cells, sort_keys=True), encoding="utf-8")
-    _keep_python(pyodide, target / "python.gz")
 
 
-def _keep_python(pyodide: Path, file: Path) -> None:
+def keep_python(pyodide: Path, file: Path) -> None:
+    """Write the memory of the page's Python; `pyodide` has Pyodide and the wheels."""
     module = file.with_name("mqlab_page.py")
     shutil.copyfile(_LIVE / "page.py", module)
     wheels = [str(wheel) for name in WHEELS for wheel in pyodide.glob(f"{name}-*.whl")]

@@ -130,7 +130,8 @@ def figure(scenario: str, up: str, *, autoplay: bool = False) -> str:
     plays = " data-autoplay" if autoplay else ""
     said = "A recording: click a message to see its way. <i>Take over</i> goes on from here with the same world, in a"
     speeds = "".join(
-        f'<option value="{speed}"{" selected" if speed == 1 else ""}>{words}×</option>' for speed, words in SPEEDS.items()
+        f'<option value="{speed}"{" selected" if speed == 1 else ""}>{words}×</option>'
+        for speed, words in SPEEDS.items()
     )
     return f"""<figure class="recorded mq-viewer" data-recording="{up}stages/{scenario}"{plays}
  style="{ratios}" role="group" aria-label="{about}">

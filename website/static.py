@@ -12,7 +12,7 @@ from mqlab.labs.source import LabSource, read_source
 from mqlab.progress import counted
 from website.layout import Linker, framed, stylesheet
 from website.lite import runs_without_spark
-from website.live_pages import PLAY_PAGE, play_head, play_page
+from website.live_pages import PLAY_PAGE, play_head, play_page, write_live
 from website.markdown import title_of, to_html
 from website.notebooks import lab_to_html
 from website.stages import FRONT, SCENES, figure, stage_head, write_stages
@@ -50,6 +50,7 @@ def build_pages(root: Path, target: Path, views: Callable[[Path], dict[int, str]
         pages[_page(source)] = framed(title, _around(labs, at) + body + _scenes(lab), _page(source), stage_head("../"))
     pages[PLAY_PAGE] = framed("A world at one moment · mqlab", play_page(), PLAY_PAGE, play_head())
     _write(root, target, pages, linker.copied)
+    write_live(target / "play")
     write_stages(target, {FRONT, *(name for names in SCENES.values() for name in names)})
     return sorted(pages)
 

@@ -12,15 +12,20 @@ from urllib.parse import unquote
 
 import pytest
 
+from mqlab.answers import answers
 from mqlab.labs.errors import LabError
 from website.layout import BrokenLinkError, Linker
 from website.lite import without_doc_links
+from website.live_pages import PLAY_PAGE
 from website.markdown import to_html
 from website.notebooks import lab_to_html
 from website.pictures import views_of
+from website.stages import SCENES
 from website.static import build_pages
 
 ROOT = Path(__file__).parents[2]
+MOST_OF_FIRST_MINUTE = 300_000
+"""Bytes that a reader's browser takes for the first page and a minute of its stage."""
 VIEW = '<svg class="mq-stage"></svg>'
 
 
@@ -32,7 +37,7 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.loads: list[str] = []
         self.anchors: set[str] = set()
-        self.scripts = 0
+        self.scripts: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -40,7 +45,7 @@ class Page(HTMLParser):
         self.anchors |= {given["id"]} if "id" in given else set()
         self.links += [given["href"]] if tag == "a" and "href" in given else []
         self.loads += [given[name] for name in ("src", "href") if name in given and tag in ("img", "link", "iframe")]
-        self.scripts += tag == "script"
+        self.scripts += [given.get("src", "in the page")] if tag == "script" else []
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +87,7 @@ def test_every_link_leads_to_a_page_or_a_file(site: Path, pages: dict[str, Page]
 
 
 def test_every_link_into_a_page_finds_its_heading(pages: dict[str, Page]) -> None:
-    inside = [(place, target, anchor) for place, target, anchor in links(pages) if anchor and target in pages]
+    inside = [link for link in links(pages) if link[2] and link[1] in pages and link[1] != PLAY_PAGE]
     assert inside
     assert [link for link in inside if link[2] not in pages[link[1]].anchors] == []
 
@@ -92,9 +97,41 @@ def test_every_lab_is_reached_from_the_front_page(pages: dict[str, Page]) -> Non
     assert wanted <= {target for place, target, _ in links(pages) if place == "index.html"}
 
 
-def test_no_page_loads_anything_from_another_host_or_runs_a_script(pages: dict[str, Page]) -> None:
-    assert [url for page in pages.values() for url in page.loads if re.match(r"(?!data:)[a-z]+:|//", url)] == []
-    assert [place for place, page in pages.items() if page.scripts] == []
+def test_no_page_loads_anything_from_another_host(pages: dict[str, Page]) -> None:
+    loads = [url for page in pages.values() for url in [*page.loads, *page.scripts]]
+    assert [url for url in loads if re.match(r"(?!data:)[a-z]+:|//", url)] == []
+
+
+def test_only_pages_on_which_something_moves_run_a_script_and_it_is_the_sites_own(pages: dict[str, Page]) -> None:
+    scripts = {place: [normpath(Path(place).parent / url) for url in page.scripts] for place, page in pages.items()}
+    moving = {"index.html", *(f"labs/{lab}.html" for lab in SCENES)}
+    assert {place: found for place, found in scripts.items() if found} == {
+        PLAY_PAGE: ["play/play.js"],
+        **{place: ["stages/stage.js"] for place in moving},
+    }
+
+
+def test_every_lab_has_its_scenes_and_they_are_small(site: Path) -> None:
+    for lab in (ROOT / "labs").glob("*.ipynb"):
+        page = (site / "labs" / f"{lab.stem}.html").read_text(encoding="utf-8")
+        assert re.findall(r'data-recording="\.\./stages/([\w-]+)"', page) == list(SCENES[lab.stem])
+    front = [site / "index.html", site / "style.css", site / "stages" / "demo-wide.gz", *site.glob("stages/stage.*")]
+    assert sum(path.stat().st_size for path in front) < MOST_OF_FIRST_MINUTE
+    assert max(path.stat().st_size for path in (site / "stages").glob("*.gz")) < MOST_OF_FIRST_MINUTE / 2
+
+
+def test_every_answer_opens_its_world_by_a_link(site: Path) -> None:
+    cells = json.loads((site / "play" / "answers.json").read_text(encoding="utf-8"))
+    assert cells.keys() == {answer.name for answer in answers()}
+    for name, given in cells.items():
+        page = (site / "docs" / "answers" / f"{name}.html").read_text(encoding="utf-8")
+        assert f'href="../../play/index.html#answer={name}"' in page
+        assert given
+
+
+def test_the_film_of_the_readme_leads_to_what_moves(site: Path) -> None:
+    page = (site / "README.html").read_text(encoding="utf-8")
+    assert re.search(r'<a href="index.html"><img [^>]*demo\.webp[^>]*></a>', page)
 
 
 def test_what_comes_of_a_bet_stands_behind_a_click(site: Path) -> None:

@@ -142,7 +142,7 @@ function makeRecorded(root) {
     const station = event.target.closest("[data-do='to_time']");
     if (station) jump(beats.findLastIndex((beat) => beat.us <= Number(station.dataset.ms) * 1000));
     const message = event.target.closest("[data-message]");
-    if (message?.dataset.message && first) follow(message.dataset.message);
+    if (message && first) follow(message.dataset.message || followed);
   });
   control("pace").addEventListener("change", (event) => (pace = Number(event.target.value)));
   control("scrub").addEventListener("input", (event) => {

@@ -6,9 +6,9 @@ A recording is a line of JSON for what comes first, and one for each beat (`mqla
      "width": 960, "height": 560, "place": 31, "clock": "0.000 s",
      "stage": "<svg ...>", "caption": "...", "stations": "<div ...>"}
     {"at": 1250, "place": 34, "parts": {...}, "acts": [...], ...,
-     "trails": {"7F00...": "<div ...>"}}                                  the stations of messages that changed
+     "trails": {"7F00...": "<div ...>"}}                            the stations of messages
 
-It is compressed as gzip, which a page unpacks while it comes: the first beats are played when the first bytes are there.
+It is compressed as gzip, which a page unpacks while it comes: the first beats are played with the first bytes.
 """
 
 from __future__ import annotations
