@@ -8,8 +8,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from website.lite import build_lite, runs_without_spark
-from website.live_pages import keep_python
+from website.lite import PYODIDE, build_lite, build_wheels, runs_without_spark
+from website.live_pages import keep_page_python
 from website.pictures import views_of
 from website.static import build_pages
 
@@ -30,8 +30,9 @@ def main() -> int:
     pages = build_pages(root, target, (lambda _: {}) if options.no_pictures else pictures)
     print(f"{len(pages)} pages: {_size(target)}")
     if not options.no_lite:
-        build_lite(root, options.parts.resolve(), target / "lite")
-        keep_python(target / "lite" / "static" / "pyodide", target / "play" / "python.gz")
+        wheels = build_wheels(root, options.parts.resolve())
+        build_lite(root, options.parts.resolve(), wheels, target / "lite")
+        keep_page_python(options.parts.resolve() / PYODIDE, wheels, target / "play" / "python.gz")
         print(f"JupyterLite: {_size(target / 'lite')}")
     print(f"the web site: {target}")
     return 0

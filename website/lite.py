@@ -1,32 +1,36 @@
 """JupyterLite with the labs: a JupyterLab that is files alone, with a Python that runs in the reader's browser.
 
 Everything comes from this machine: Pyodide as npm has put it down, the wheels of requirements/lite.txt, and mqlab's
-own from the clone. They are put into Pyodide's list of packages with their hashes, and what is not there is struck off
-the list, so that nothing is ever asked of another host.
+own from the clone. A kernel has all of them when it begins: `python.gz` is the memory of a Python that has imported
+them, `site.tar.gz` are their files (`live/python.mjs`). Pyodide's list of packages is empty, so that nothing is ever
+asked of another host.
 """
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
-from email.parser import HeaderParser
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import jupyter_server
 
 from mqlab.labs.my_labs import copy_labs
 from mqlab.labs.slides_page import needs_spark
+from website.live_pages import keep_python
 from website.notebook_for_lite import for_lite
 
-PACKAGES = ("mqlab", "ipywidgets", "anywidget")
-"""What is there when a notebook's kernel has started; the rest comes as what these need."""
+OF_KERNEL = ("ipykernel", "piplite", "pyodide_kernel")
+"""What comes with JupyterLite's kernel."""
+THERE = ("ipykernel", "comm", "pyodide-kernel", "jedi", "ipython", "micropip", "piplite")
+"""What the kernel does not install, since it is told that it is there."""
 KERNEL = "@jupyterlite/pyodide-kernel-extension"
 """The Python, as an extension of JupyterLab: among what was fetched for the site."""
 EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "anywidget")
@@ -34,6 +38,10 @@ EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "anywidget")
 OWN_EXTENSIONS = Path("widgets") / "jupyter" / "share" / "labextensions"
 """Where mqlab's own lie, in the clone."""
 _DOC_LINK = re.compile(r"\[([^\]]+)\]\(docs/[^)]*\)")
+PYTHON = "python"
+"""The directory of the site with the Python that its pages and JupyterLite have."""
+PYODIDE = Path("node_modules") / "pyodide"
+"""Where it is among what was fetched."""
 OF_PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 """What a browser takes of Pyodide; the rest is for Node and for types."""
 
@@ -43,15 +51,15 @@ def runs_without_spark(lab: str) -> bool:
     return not needs_spark(Path(lab))
 
 
-def build_lite(root: Path, parts: Path, target: Path) -> None:
-    """Write JupyterLite into `target`.
+def build_lite(root: Path, parts: Path, wheels: list[Path], target: Path) -> None:
+    """Write JupyterLite with these wheels into `target`.
 
-    `parts` has `wheels/`, `labextensions/` and Pyodide in `node_modules/pyodide/`.
+    `parts` has `labextensions/`, and Pyodide in `node_modules/pyodide/`.
     """
     work = target.parent / ".lite"
     shutil.rmtree(work, ignore_errors=True)
     shutil.rmtree(target, ignore_errors=True)
-    _write_pyodide(root, parts, work / "static" / "pyodide")
+    _write_python(parts, wheels, target.parent / PYTHON)
     _write_labs(root, work / "files")
     _write_settings(root, parts, work)
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", str(work), "--output-dir", str(target)]
@@ -65,66 +73,46 @@ def build_lite(root: Path, parts: Path, target: Path) -> None:
     shutil.copyfile(icons / "favicon.ico", target.parent / "favicon.ico")
 
 
-def _write_pyodide(root: Path, parts: Path, into: Path) -> None:
-    """Pyodide with all wheels beside it, and its list of packages: only these, with their hashes."""
-    into.mkdir(parents=True)
-    pyodide = parts / "node_modules" / "pyodide"
-    for name in OF_PYODIDE:
-        shutil.copyfile(pyodide / name, into / name)
-    for wheel in (parts / "wheels").glob("*.whl"):
-        shutil.copyfile(wheel, into / wheel.name)
+def build_wheels(root: Path, parts: Path) -> list[Path]:
+    """All wheels of a kernel: those that were fetched, JupyterLite's own, and mqlab's, which is built."""
+    built = parts / "built"
+    shutil.rmtree(built, ignore_errors=True)
     make = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
     # The labs lie beside it as files.
     bare = {**os.environ, "MQLAB_BUILD": "bare"}
-    subprocess.run([*make, "--wheel-dir", str(into), str(root)], env=bare, check=True)
+    subprocess.run([*make, "--wheel-dir", str(built), str(root)], env=bare, check=True)
+    kernel = parts / "labextensions" / KERNEL / "static" / "pypi"
+    own = [wheel for name in OF_KERNEL for wheel in kernel.glob(f"{name}-*.whl")]
+    return sorted([*(parts / "wheels").glob("*.whl"), *built.glob("*.whl"), *own])
+
+
+def _write_python(parts: Path, wheels: list[Path], into: Path) -> None:
+    """Pyodide without any packages, the memory of a Python that has imported them, and their files."""
+    into.mkdir(parents=True, exist_ok=True)
+    pyodide = parts / PYODIDE
+    for name in OF_PYODIDE:
+        shutil.copyfile(pyodide / name, into / name)
     listing = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))
-    listing["packages"] = packages(listing["packages"], sorted(into.glob("*.whl")))
-    (into / "pyodide-lock.json").write_text(json.dumps(listing, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    (into / "pyodide-lock.json").write_text(json.dumps({**listing, "packages": {}}) + "\n", encoding="utf-8")
+    shutil.copyfile(Path(__file__).parent / "live" / "python.mjs", into / "python.mjs")
+    (into / "site.tar.gz").write_bytes(gzip.compress(site_of(wheels), 9, mtime=0))
+    keep_python(pyodide, into / "python.gz", "keep_lite.py", wheels)
 
 
-def packages(known: dict[str, Any], wheels: list[Path]) -> dict[str, Any]:
-    """Pyodide's entries for these wheels; what they need is taken from the wheels themselves, as far as it is there."""
-    here = {_name(_metadata(wheel)["Name"]): wheel for wheel in wheels}
-    entries: dict[str, Any] = {}
-    for name, wheel in here.items():
-        metadata = _metadata(wheel)
-        needs = {_name(line) for line in metadata.get_all("Requires-Dist") or [] if "extra ==" not in line}
-        # What mqlab's live views need is an extra of it.
-        needs |= {"ipywidgets", "anywidget"} if name == "mqlab" else set()
-        entries[name] = {
-            "depends": sorted(needs & here.keys() - {name}),
-            "file_name": wheel.name,
-            "imports": known.get(name, {}).get("imports") or _imports(wheel),
-            "install_dir": "site",
-            "name": metadata["Name"],
-            "package_type": "package",
-            "sha256": sha256(wheel.read_bytes()).hexdigest(),
-            "unvendored_tests": False,
-            "version": metadata["Version"],
-        }
-    return entries
-
-
-def _name(requirement: str) -> str:
-    """The name in a requirement, as lists of packages write it."""
-    from packaging.requirements import Requirement
-    from packaging.utils import canonicalize_name
-
-    return canonicalize_name(Requirement(requirement).name)
-
-
-def _metadata(wheel: Path) -> Any:
-    with zipfile.ZipFile(wheel) as archive:
-        (inside,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
-        return HeaderParser().parsestr(archive.read(inside).decode())
-
-
-def _imports(wheel: Path) -> list[str]:
-    """The names that can be imported from a wheel: its packages and single modules."""
-    with zipfile.ZipFile(wheel) as archive:
-        paths = [name.split("/") for name in archive.namelist()]
-    found = {path[0] for path in paths if len(path) == 2 and path[1] == "__init__.py"}
-    return sorted(found | {path[0].removesuffix(".py") for path in paths if len(path) == 1 and path[0].endswith(".py")})
+def site_of(wheels: list[Path]) -> bytes:
+    """The files of wheels as they are installed, in one archive; not those that lie outside of a Python's packages."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for wheel in wheels:
+            with zipfile.ZipFile(wheel) as packed:
+                for name in packed.namelist():
+                    if name.endswith("/") or ".data/" in name:
+                        continue
+                    content = packed.read(name)
+                    head = tarfile.TarInfo(name)
+                    head.size = len(content)
+                    tar.addfile(head, io.BytesIO(content))
+    return archive.getvalue()
 
 
 def _write_labs(root: Path, into: Path) -> None:
@@ -165,7 +153,11 @@ def _write_settings(root: Path, parts: Path, work: Path) -> None:
         "no_unused_shared_packages": True,
         "cache_dir": str(work / "cache"),
     }
-    kernel = {"disablePyPIFallback": True, "loadPyodideOptions": {"packages": list(PACKAGES)}}
+    kernel = {
+        "disablePyPIFallback": True,
+        "pyodideUrl": f"./../{PYTHON}/python.mjs",
+        "loadPyodideOptions": {"packages": list(THERE)},
+    }
     page = {
         "appName": "mqlab",
         # Tests and `python -m website.play` ask the page itself, not the pixels.

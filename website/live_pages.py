@@ -18,7 +18,7 @@ from mqlab_widgets.viewer import Viewer
 PLAY_PAGE = "play/index.html"
 SERVED = "served"
 """A world for programs outside, of which a page has none."""
-WHEELS = ("mqlab", "traitlets", "typing_extensions")
+WHEELS = ("mqlab-", "traitlets-", "typing_extensions-")
 """What the Python of a page has."""
 _LIVE = Path(__file__).with_name("live")
 SCRIPTS = ("play.js", "worker.js")
@@ -67,13 +67,20 @@ def write_live(target: Path) -> None:
     (target / "answers.json").write_text(json.dumps(cells, sort_keys=True), encoding="utf-8")
 
 
-def keep_python(pyodide: Path, file: Path) -> None:
-    """Write the memory of the page's Python; `pyodide` has Pyodide and the wheels."""
+def keep_page_python(pyodide: Path, wheels: list[Path], file: Path) -> None:
+    """Write the memory of the page's Python, which needs some of these wheels."""
     module = file.with_name("mqlab_page.py")
     shutil.copyfile(_LIVE / "page.py", module)
-    wheels = [str(wheel) for name in WHEELS for wheel in pyodide.glob(f"{name}-*.whl")]
-    command = ["node", str(_LIVE / "snapshot.mjs"), str(pyodide), str(file), *wheels, str(module)]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    module.unlink()
+    needed = [wheel for wheel in wheels if wheel.name.startswith(WHEELS)]
+    try:
+        keep_python(pyodide, file, "keep_page.py", [*needed, module])
+    finally:
+        module.unlink()
+
+
+def keep_python(pyodide: Path, file: Path, script: str, sources: list[Path]) -> None:
+    """Write the memory of a Python that has these wheels and modules and has run a script of `live`."""
+    command = ["node", _LIVE / "snapshot.mjs", pyodide, file, _LIVE / script, *sources]
+    told = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if told.returncode:
-        raise SystemExit(f"no Python could be kept for the page that plays links:\n{told.stdout}{told.stderr}")
+        raise SystemExit(f"no Python could be kept for {file}:\n{told.stdout}{told.stderr}")

@@ -90,7 +90,7 @@ function open() {
     open: {
       link: asked,
       base: site.href,
-      pyodide: new URL("lite/static/pyodide/", site).href,
+      python: new URL("python/python.mjs", site).href,
       snapshot: new URL("python.gz", here).href,
       answers: new URL("answers.json", here).href,
     },

@@ -18,7 +18,7 @@ async function* linesOf(address) {
     if (done) return;
     const lines = (rest + value).split("\n");
     rest = lines.pop();
-    yield lines.map((line) => JSON.parse(line));
+    if (lines.length) yield lines.map((line) => JSON.parse(line));
   }
 }
 

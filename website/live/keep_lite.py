@@ -1,0 +1,14 @@
+"""Run where the Python of JupyterLite's kernel is kept: imports what the kernel and a lab's first cells need."""
+
+import gc
+import importlib
+
+from mqlab import scenarios
+
+KERNEL = ("comm", "jedi", "IPython.core.completer", "IPython.core.interactiveshell", "unittest.mock")
+LABS = ("anywidget", "ipywidgets", "mqlab.check", "mqlab.ipython", "mqlab_widgets.stepper")
+
+for name in (*KERNEL, *LABS):
+    importlib.import_module(name)
+scenarios.get("demo").play(0, seconds=1)
+gc.collect()

@@ -1,0 +1,31 @@
+"""Run where the Python of the page that plays links is kept: imports all that a world or a view may need later, since
+the page has no files to import it from.
+"""
+
+import gc
+import importlib
+import pkgutil
+
+import mqlab
+import mqlab_widgets
+from mqlab import scenarios
+from mqlab.errors import MissingExtraError
+
+AWAY = frozenset((
+    "__main__", "answers", "check", "commands", "data_sets", "exercises", "explore", "fast", "grading", "ipython",
+    "java", "labs", "museum", "serving",
+))  # fmt: skip
+"""Parts that no page needs."""
+
+# The page's own side comes first: it says what anywidget is.
+importlib.import_module("mqlab_page")
+for package in (mqlab, mqlab_widgets):
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if found.name.split(".")[1] not in AWAY:
+            try:
+                importlib.import_module(found.name)
+            except (ImportError, MissingExtraError):
+                # A view that needs what a page does not have.
+                continue
+scenarios.get("demo").play(0, seconds=1)
+gc.collect()
