@@ -13,6 +13,7 @@ from pygments.formatters import HtmlFormatter
 SECTIONS = {
     "labs/index.html": "Labs",
     "docs/answers/README.html": "Answers",
+    "play/index.html": "Worlds",
     "docs/gallery.html": "Gallery",
     "docs/index.html": "Documentation",
     "lite/notebooks/index.html?path=00_tour.ipynb": "Play",

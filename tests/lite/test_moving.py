@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import unescape
 from typing import Any
 
 import pytest
@@ -12,6 +16,19 @@ from playwright.sync_api import Browser, Page, expect
 from mqlab import Lab, scenarios
 from mqlab_widgets.links import fragment_of
 
+from .conftest import SITE
+
+PIECES = """keys => Object.fromEntries(keys.map((key) =>
+    [key, document.querySelector(`.recorded [data-key="${key}"]`)?.textContent ?? "is not there"]))"""
+LOOK_FOR_EMPTY_PLACES = """() => {
+    window.empty = [];
+    const look = () => {
+        const found = document.querySelectorAll(".recorded.ready [data-slot]:empty");
+        window.empty.push(...[...found].map((slot) => slot.dataset.key));
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
 TELEPHONE = {"width": 390, "height": 844}
 PYTHON_MS = 60_000
 
@@ -86,6 +103,32 @@ def test_it_is_paused_scrubbed_and_a_message_shows_its_way(browser: Browser, add
         assert int(figure.get_attribute("data-place") or 0) < later
         figure.get_by_label("Where in the recording").fill("0")
         assert "0 sent" in figure.locator('[data-part="stage"]').inner_text()
+
+
+def test_played_to_its_end_it_shows_what_the_world_came_to(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}/labs/17_copies.html") as page:
+        figure = page.locator('.recorded[data-recording$="/accident"]')
+        figure.scroll_into_view_if_needed()
+        expect(figure).to_have_class("recorded mq-viewer ready")
+        page.evaluate(LOOK_FOR_EMPTY_PLACES)
+        figure.get_by_label("How fast").select_option("4")
+        figure.get_by_role("button", name="Play").click()
+        expect(figure).to_have_attribute("data-playing", "false", timeout=PYTHON_MS)
+        first, *beats = gzip.decompress((SITE / "stages" / "accident-wide.gz").read_bytes()).decode().splitlines()
+        parts = {key: html for beat in beats for key, html in json.loads(beat)["parts"].items()}
+        wanted = {key: words(html) for key, html in parts.items() if html and "/" in key}
+        shown = page.evaluate(PIECES, list(wanted))
+        assert {key: " ".join(text.split()) for key, text in shown.items()} == wanted
+        assert len(wanted) > 5
+        bare = {key for beat in beats for key, html in json.loads(beat)["parts"].items() if html.count("<") < 3}
+        empty = {key for key in page.evaluate("window.empty") if key.startswith("card:broker-a/")}
+        assert empty <= bare
+        assert json.loads(first)["place"] < int(figure.get_attribute("data-place") or 0)
+
+
+def words(svg: str) -> str:
+    """The text of a piece of a picture."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", "", svg)).split())
 
 
 def test_take_over_goes_on_with_the_same_world_at_the_same_event(browser: Browser, address: str) -> None:

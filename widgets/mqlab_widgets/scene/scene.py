@@ -252,15 +252,15 @@ def _card(board: StageBoard, card: Card, scene: Scene, *, talks: bool) -> dict[s
     label = escape(f"{card.name}, {card.kind}, {state}{role}", quote=True)
     box = f'width="{card.width:g}" height="{card.height:g}" rx="8"'
     wide, high = card.width + 2 * HALO, card.height + 2 * HALO
-    halo = f'<rect class="halo" x="{-HALO}" y="{-HALO}" width="{wide:g}" height="{high:g}" rx="12"/>'
+    halo = f'<rect data-key="halo" class="halo" x="{-HALO}" y="{-HALO}" width="{wide:g}" height="{high:g}" rx="12"/>'
     halo = halo if card.name == look.pointed else ""
     *rows, head = (_slot(piece, place) for piece, (place, _) in card.pieces.items())
     whole = (
         f'<g class="{css}" data-key="card:{escape(card.name, quote=True)}" '
         f'transform="translate({card.x:g} {card.y:g})" '
         f'{does} tabindex="0" role="button" aria-label="{label}" aria-pressed="{pressed}">'
-        f'{halo}<rect class="box" {box}/>{_under(card, state, box)}{head}'
-        f'<g class="inner">{"".join(rows)}</g>{_flakes(card) if state == FROZEN else ""}</g>'
+        f'{halo}<rect data-key="box" class="box" {box}/>{_under(card, state, box)}{head}'
+        f'<g data-key="inner" class="inner">{"".join(rows)}</g>{_flakes(card) if state == FROZEN else ""}</g>'
     )
     pieces = {
         piece: f'<g data-key="{escape(piece, quote=True)}" {place}>{shapes}</g>'
