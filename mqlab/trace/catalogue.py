@@ -22,7 +22,7 @@ OLDEST_VERSION = 1
 
 AREAS = (
     "world", "network", "remoting", "namesrv", "store", "timer", "broker", "filter", "ha", "pop", "transaction",
-    "client", "reply", "msg_trace", "proxy",
+    "client", "reply", "msg_trace", "proxy", "cousins",
 )  # fmt: skip
 """The files of events, from the ground up."""
 

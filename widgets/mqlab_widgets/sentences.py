@@ -389,6 +389,25 @@ def _times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
+def _record_let_go(record: Record) -> str:
+    why = "its lock has ended" if record.reason == "time-out" else "its consumer has gone"
+    return f"{{node}} takes record {{queue_offset}} back, since {why}: it is {{state}} now"
+
+
+def _share_state_written(record: Record) -> str:
+    return "{node} writes down what has changed: {states}" if record.states else ""
+
+
+def _share_state_read(record: Record) -> str:
+    return "{node} knows of its share partition: " + ("{states}" if record.states else "nothing")
+
+
+def _sqs_deleted(record: Record) -> str:
+    if record.deleted:
+        return "{node} deletes {message_id}"
+    return "{node} deletes nothing, and says nothing of it: {receipt_handle} is an old handle"
+
+
 Sentence = str | Callable[["Record"], str]
 
 SENTENCES: dict[str, Sentence] = {
@@ -615,11 +634,25 @@ SENTENCES: dict[str, Sentence] = {
     "FifoAttemptPutOff": "{node} will try {message} again in {delay}, before anything behind it",
     "MessageSettled": _settled,
     "SettlingFailed": _settling_failed,
+    # Pop's cousins
+    "RecordAcknowledged": "{member} says {acknowledge_type} of record {queue_offset}, which is {state} now",
+    "AcknowledgementRefused": "{node} takes no acknowledgement from {member}: {why}",
+    "RecordLetGo": _record_let_go,
+    "StartOffsetMoved": "{node}: the window of {group} begins at {to_offset} now",
+    "ShareStateWritten": _share_state_written,
+    "ShareStateRead": _share_state_read,
+    "SqsMessageDeleted": _sqs_deleted,
+    "SqsVisibilityChanged": "{node} hides {message_id} for {invisible} from now on",
+    "SqsMessageRedriven": "{node} puts {message_id} into the dead-letter queue: it was received {receive_count} times",
+    "WorkTaken": "{worker} has {order_name}; the count that it is told is {told_count}",
+    "WorkAnswered": "{worker} says that {order_name} is done, and hears: {answer}",
 }  # fmt: skip
 
 _BESIDE = "what the frame is for was said when its request was sent, or is said beside it"
 _ROUTINE = "it comes again and again, and changes nothing that is seen"
 SILENT: dict[str, str] = {
+    "SqsMessageReceived": "that a worker has it is said",
+    "RecordAcquired": "that a worker has it is said",
     "TransactionOpWritten": "the ends that are written down were said",
     "TransactionRoundEnded": _ROUTINE,
     "TraceNoted": "the sending or consuming that is noted is said",
