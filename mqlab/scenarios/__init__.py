@@ -2,6 +2,7 @@
 
 from mqlab.scenarios import (
     broker_down,
+    cousins,
     delivered_again,
     demo,
     drawn,
@@ -46,6 +47,7 @@ __all__ = [
     "add",
     "add_from_source",
     "broker_down",
+    "cousins",
     "delivered_again",
     "demo",
     "drawn",

@@ -9,7 +9,12 @@ from mqlab.protocol import Message
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.extra_info import ReceiptHandle, parse_handle
-from mqlab.protocol.headers import AckMessageRequestHeader, PopMessageRequestHeader
+from mqlab.protocol.headers import (
+    AckMessageRequestHeader,
+    ChangeInvisibleTimeRequestHeader,
+    ChangeInvisibleTimeResponseHeader,
+    PopMessageRequestHeader,
+)
 from mqlab.protocol.pop_check_point import (
     ACK_TAG,
     BATCH_ACK_TAG,
@@ -56,6 +61,7 @@ class Worker:
     def __init__(self, lab: Lab, name: str = "worker", group: str = GROUP) -> None:
         self.lab = lab
         self.group = group
+        self._broker = lab.brokers[0]
         self._connection = lab.producer("connection", node=name)
         self.node = self._connection.node
 
@@ -72,11 +78,8 @@ class Worker:
         header = PopMessageRequestHeader(
             self.group, TOPIC, -1, most, invisible_ms, 0, self.node.now_ms(), 0, "TAG", tags, False
         )
-        broker = self.lab.brokers[0].running()
         response = await self._call(RequestCode.POP_MESSAGE, header, None)
-        return process_pop_response(
-            response, broker.broker_config.broker_name, broker.broker_addr, TOPIC
-        ).msg_found_list
+        return process_pop_response(response, self._broker.name, self._address, TOPIC).msg_found_list
 
     @public_call
     async def ack(self, *messages: MessageExt) -> None:
@@ -96,15 +99,37 @@ class Worker:
         handles = [message.properties["POP_CK"] for message in messages]
         await self._checked(RequestCode.BATCH_ACK_MESSAGE, None, batch_ack_body(TOPIC, self.group, handles).encode())
 
-    async def _checked(self, code: RequestCode, header: object, body: bytes | None) -> None:
+    @public_call
+    async def hide(self, message: MessageExt, invisible_ms: int) -> None:
+        """Let a popped message be invisible for so long from now on; it has a new receipt handle then."""
+        handle = handle_of(message)
+        topic = handle.real_topic(TOPIC, self.group)
+        text = message.properties["POP_CK"]
+        header = ChangeInvisibleTimeRequestHeader(
+            self.group, topic, handle.queue_id, text, handle.queue_offset, invisible_ms
+        )
+        response = await self._checked(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header, None)
+        said = response.header_as(ChangeInvisibleTimeResponseHeader)
+        message.properties["POP_CK"] = handle._replace(
+            start_offset=handle.queue_offset,
+            pop_time=said.pop_time,
+            invisible_time=said.invisible_time,
+            revive_qid=said.revive_qid,
+        ).encode()
+
+    async def _checked(self, code: RequestCode, header: object, body: bytes | None) -> RemotingCommand:
         response = await self._call(code, header, body)
         if response.code != 0:
-            raise MQBrokerException(response.code, response.remark or "", self.lab.brokers[0].running().broker_addr)
+            raise MQBrokerException(response.code, response.remark or "", self._address)
+        return response
 
     async def _call(self, code: RequestCode, header: object, body: bytes | None) -> RemotingCommand:
         remoting = self._connection.impl.instance.api.remoting_client
-        address = self.lab.brokers[0].running().broker_addr
-        return await remoting.invoke_sync(address, RemotingCommand.request(code, header, body), CALL_MS)
+        return await remoting.invoke_sync(self._address, RemotingCommand.request(code, header, body), CALL_MS)
+
+    @property
+    def _address(self) -> str:
+        return f"{self._broker.node.spec.ip}:10911"
 
     def __repr__(self) -> str:
         return f"<Worker {self.node.name} of {self.group}>"
