@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from mqlab.views.flow_meter import FlowMeter
     from mqlab.views.half_lives import HalfLives
     from mqlab.views.holds import Hold, Holds
+    from mqlab.views.in_hand import InHand
     from mqlab.views.journey import Journey
     from mqlab.views.ownership import Ownership
     from mqlab.views.rivals import Rival, RivalMeter, RivalsChart
     from mqlab.views.send_strip import SendStrip
     from mqlab.views.send_waits import SendWaits
+    from mqlab.views.share_window import ShareWindow
     from mqlab.views.step_bars import StepBars, Work
     from mqlab.views.store_map import StoreMap
     from mqlab.views.task_runs import TaskRuns
@@ -43,6 +45,7 @@ _LATER = {
     "HalfLives": "half_lives",
     "Hold": "holds",
     "Holds": "holds",
+    "InHand": "in_hand",
     "Journey": "journey",
     "Limit": "time_chart",
     "Ownership": "ownership",
@@ -51,6 +54,7 @@ _LATER = {
     "RivalsChart": "rivals",
     "SendStrip": "send_strip",
     "SendWaits": "send_waits",
+    "ShareWindow": "share_window",
     "Series": "time_chart",
     "StepBars": "step_bars",
     "StoreMap": "store_map",
@@ -78,6 +82,7 @@ __all__ = [
     "HalfLives",
     "Hold",
     "Holds",
+    "InHand",
     "Journey",
     "LabelledBytes",
     "Limit",
@@ -88,6 +93,7 @@ __all__ = [
     "SendStrip",
     "SendWaits",
     "Series",
+    "ShareWindow",
     "StepBars",
     "StoreMap",
     "Table",
