@@ -24,6 +24,7 @@ ONE_ANSWER_FOR_ALL: Mapping[str, tuple[str, ...]] = {
     "20": ("median-wait", "shape", "twenty"),
     "24": ("twice",),
     "30": ("first-calls", "back"),
+    "31": ("first-again", "late"),
 }
 """Lab -> its bets by choice that may give a fixed reason: the same choice is right for every student (in 07
 `nothing-to-do`, where the names are drawn, the reason is the same). `python -m mqlab.labs truths` plays them.

@@ -176,18 +176,18 @@ class SqsHand(Hand):
 
 
 class Counter:
-    """One of the three with orders in it: `await open_counter(lab, system, orders=6)` makes it."""
+    """One of the three with orders in it: `open_counter(lab, system, orders=6)` makes it."""
 
     def __init__(self, lab: Lab, system: System, server: Process) -> None:
         self.lab = lab
         self.system = system
         self.server = server
 
-    async def worker(self, name: str) -> Hand:
+    def worker(self, name: str) -> Hand:
         """A worker on a machine of its own."""
         if self.system == "pop":
             worker = Worker(self.lab, name)
-            await worker.open()
+            self.lab.run(worker.open())
             return PopHand(worker)
         process = self._process(name, lambda node: self)
         ip = self.server.node.spec.ip
@@ -208,7 +208,7 @@ def add_process(lab: Lab, name: str, make: Callable[[Node], Any]) -> CousinProce
     return process
 
 
-async def open_counter(lab: Lab, system: System, *, orders: int, seconds: int = 20, limit: int = 5) -> Counter:
+def open_counter(lab: Lab, system: System, *, orders: int, seconds: int = 20, limit: int = 5) -> Counter:
     """One of the three with so many orders, named "order 0", "order 1", ...
 
     `seconds` is the lock of the share group, and `limit` how often an order is delivered at most; Pop's brokers know no
@@ -220,20 +220,20 @@ async def open_counter(lab: Lab, system: System, *, orders: int, seconds: int = 
         broker = lab.broker("broker-a", revive_queue_num=1)
         lab.create_topic(TOPIC, 1)
         producer = lab.producer("counter", node="counter")
-        await producer.start()
+        lab.run(producer.start())
         for body in bodies:
-            await producer.send(Message(TOPIC, body.encode()))
+            lab.run(producer.send(Message(TOPIC, body.encode())))
         return Counter(lab, system, broker)
     if system == "share-group":
         server = add_process(lab, SERVERS[system], lambda node: _share_broker(node, seconds, limit))
         consumer = ShareConsumer(add_process(lab, "counter", lambda node: None).node, _address(server, SHARE_PORT))
         for body in bodies:
-            await consumer.produce(body)
+            lab.run(consumer.produce(body))
         return Counter(lab, system, server)
     server = add_process(lab, SERVERS[system], lambda node: _sqs_service(node, limit))
     client = SqsClient(add_process(lab, "counter", lambda node: None).node, _address(server, SQS_PORT))
     for body in bodies:
-        await client.send_message(body)
+        lab.run(client.send_message(body))
     return Counter(lab, system, server)
 
 
@@ -274,12 +274,12 @@ async def cousins(
     seconds behind the lock's end. "broker-killed": the server, for 3 s, when one order is done; then another one is.
     "poison": nobody can pack the first order. Without `others` there is no second worker.
     """
-    counter = await open_counter(lab, system, orders=orders, seconds=lock_s, limit=limit)
-    first = await counter.worker("worker-1")
+    counter = open_counter(lab, system, orders=orders, seconds=lock_s, limit=limit)
+    first = counter.worker("worker-1")
     held = await first.take(taken, lock_s)
     poison = held[0].order if trouble == "poison" else ""
     if others:
-        second = await counter.worker("worker-2")
+        second = counter.worker("worker-2")
         second.node.spawn(second.work(lock_s, packing_ms=1_000 * packing_s, poison=poison), "work")
     if trouble == "none":
         for one in held:

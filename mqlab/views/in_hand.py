@@ -116,7 +116,8 @@ class InHand(Drawing):
         for strip in self.strips:
             bottom = top + len(strip.orders) * _ROW
             body.append(text(12, top - 12, strip.name, bold=True))
-            body.append(text(_LEFT + 16, top - 12, "; ".join(f"{words} at {_seconds(at)}" for at, words in strip.faults)))
+            faults = "; ".join(f"{words} at {_seconds(at_us)}" for at_us, words in strip.faults)
+            body.append(text(_LEFT + 16, top - 12, faults))
             body += self._drawn(strip, top, bottom)
             top = bottom + _GAP + 16
         return picture(self.title, _LEFT + _WIDTH + 24, top - 20, body)

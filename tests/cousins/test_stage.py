@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -30,13 +29,9 @@ def taken(lab: Lab, order: str, worker: str = "worker-2") -> list[tuple[float, i
 
 def opened(system: System) -> tuple[Lab, Counter, Hand, Hand]:
     """A queue with one order, and two workers who do what they are told."""
-
-    async def cells() -> tuple[Lab, Counter, Hand, Hand]:
-        lab = Lab(7)
-        counter = await open_counter(lab, system, orders=1)
-        return lab, counter, await counter.worker("worker-1"), await counter.worker("worker-2")
-
-    return asyncio.run(cells())
+    lab = Lab(7)
+    counter = open_counter(lab, system, orders=1)
+    return lab, counter, counter.worker("worker-1"), counter.worker("worker-2")
 
 
 def answers(lab: Lab, worker: str = "worker-1") -> list[str]:
