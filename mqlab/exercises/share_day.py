@@ -226,7 +226,8 @@ class ShareDay(ExerciseWorld):
             await sleep(lock_ms * 0.6)
             await self._say(member, one.offset, AcknowledgeType.ACCEPT)
         elif kind < 0.9:
-            await sleep(lock_ms * (1.05 + slow))
+            # Mostly so soon behind the end that nobody else has the record yet.
+            await sleep(lock_ms + 20 + lock_ms * slow**4)
             await self._say(member, one.offset, AcknowledgeType.RENEW if slow < 0.4 else AcknowledgeType.ACCEPT)
 
     async def _say(self, member: ShareConsumer, offset: int, kind: AcknowledgeType) -> None:

@@ -106,7 +106,7 @@ def _comes_again(seed: int, system: System, late_s: float, others: bool) -> bool
 def given_out(answer: Callable[[list[tuple[str, int]]], list[tuple[int, int]]], *, seed: int) -> Wrong | None:
     """Share groups that have come to some point when their broker is killed: what is given out behind it."""
     random = Random(f"31/given-out/{seed}")
-    lab, counter, first, _ = _opened(seed, "share-group", orders=random.randint(4, 7), history=True)
+    lab, counter, first, _ = _opened(seed, "share-group", orders=random.randint(4, 7))
     for _ in range(random.randint(1, 3)):
         for one in lab.run(first.take(random.randint(2, 7), LOCK_S)):
             if random.random() < 0.3:
@@ -128,7 +128,7 @@ def given_out(answer: Callable[[list[tuple[str, int]]], list[tuple[int, int]]], 
     got = answer(list(records))
     if isinstance(got, list | tuple) and [tuple(one) if isinstance(one, list) else one for one in got] == want:
         return None
-    return Wrong(f"given_out({records}) is {want}, and yours says {got!r}", world=lambda: lab)
+    return Wrong(f"given_out({records}) is {want}, and yours says {got!r}")
 
 
 # -- the window -----------------------------------------------------------------------------------------------------
@@ -146,5 +146,5 @@ def share_partition(answer: Callable[[int, int, int], Any], *, seed: int) -> Wro
             raise
         return Wrong(str(error.__cause__), day.written(*day.lines[-day.LINES :]))
     if day.wrong:
-        return Wrong(day.wrong, day.story_to(day.now_ms, day.wrong), world=lambda: day.lab)
+        return Wrong(day.wrong, day.story_to(day.now_ms, day.wrong))
     return None
