@@ -78,7 +78,7 @@ def _write_list(target: Path) -> None:
 def _write_readme(target: Path, *, spark: bool) -> None:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     text = README.format(
-        spark=", with Spark" if spark else " 00 to 19 and 30",
+        spark=", with Spark" if spark else " 00 to 19, 30 and 31",
         python=f"{platform.python_implementation()} {version}",
         version=version,
         machine=sysconfig.get_platform(),

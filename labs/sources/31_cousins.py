@@ -29,7 +29,7 @@ student_id = ""
 # ## The scene (7 minutes)
 #
 # A **message queue** keeps messages, here the orders of a shop, until a worker has dealt with them. Lab 11 has shown one way to hand them out, RocketMQ's **Pop**: whoever asks gets some orders, and for a while, the
-# **invisible time**, nobody else of the group does. Says the worker "done" (an **acknowledgement**), that is the end of the order. Says he nothing, it comes again.
+# **invisible time**, nobody else of the group does. If the worker says "done" (an **acknowledgement**), that is the end of the order. If it says nothing, the order comes again.
 #
 # The idea is older than Pop, and has become common since. **Amazon SQS** has worked so since 2006; there the while is the *visibility timeout*, and to acknowledge is to *delete*. Kafka got it with version 4.0 of 2025 as **share groups** (KIP-932): there it is an
 # *acquisition lock* on a record.
@@ -156,9 +156,9 @@ reveal("archived", round((end.ts_ms - begin.ts_ms) / 1_000), why=f"{limit} deliv
 # When the last delivery ends without a word, the share group makes the record **archived**: it lies in the log like any other, and this group never gets it again. (A dead-letter topic for such records came later, with KIP-1191.) SQS moves the message to a **dead-letter queue**, but only when somebody asks the next time and would have received it
 # once too often. A RocketMQ *broker* sets no limit to pops: the counting is left to push consumers and to the proxy of 5.x, which put an order among the dead letters after 16 attempts unless told otherwise. A worker that pops by hand, as ours does, has to look at the count itself.
 #
-# ### A small exercise: is it done? (1 point)
+# ### A worker that is late
 #
-# Before you write, look once more at a worker that is only late. It says "done" three seconds behind the end of its time, and by then worker-2 has the orders in its hands, and needs 4 s for each.
+# Often a worker neither dies nor hangs, but needs a little too long. In the next world it says "done" three seconds behind the end of its time. By then worker-2 has the orders in its hands, and needs 4 s for each.
 
 # %% tags=["prediction"]
 predict("late", "Which of the three tell worker-1 that it is too late?",
@@ -183,6 +183,8 @@ reveal("late", choice, why="it knows who holds a record; the others write down, 
 # - **SQS** answers with success to any handle. If it is the newest one of its message, the message is deleted, *also when its time is over*: a late worker wins as long as nobody else has received the message. With an old handle "the request succeeds, but the message might not be
 #   deleted"; in our model it never is.
 # - **Pop** writes the acknowledgement down and answers with success before anybody has looked (lab 12). If the reviver has not yet settled the check point, it counts. With a second and a half you are safe; much later it changes nothing, and nobody hears of it.
+#
+# ### A small exercise: is it done? (1 point)
 #
 # A worker takes an order for 20 s and says "done" `late_s` seconds behind the end of that (below 0: before it). Is that the end of the order, in the sense that it is given to nobody *afterwards*? `others` says whether there are other workers that ask all the time. You will be asked for
 # times before the end, for 1.0 to 1.4 s behind it, and for 7 s and more. If another worker has the order in its hands at that moment, and says nothing, it comes again.

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mqlab.views.colours import BLUE, GREEN, ORANGE, VERMILION
 from mqlab.views.svg import FAINT, INK, Drawing, box, circle, ink_on, legend, line, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 if TYPE_CHECKING:
-    from mqlab.lab import Lab
+    from mqlab.trace.history import History
     from mqlab.trace.record import Record
 
-_LEFT, _WIDTH, _TOP, _ROW, _BAR, _GAP, _LETTER = 96, 640, 90, 40, 17, 60, 6.4
+_LEFT, _WIDTH, _TOP, _ROW, _BAR, _GAP, _LETTER, _BOLD = 96, 640, 90, 40, 17, 60, 6.4, 7.4
 _WORKERS = (BLUE, ORANGE)
 _FAULTS = {"NodeCrashed": "is killed", "NodeFrozen": "hangs"}
+
+
+class Seen(Protocol):
+    """The lab of a strip, as far as it is drawn."""
+
+    @property
+    def history(self) -> History:
+        """Its events."""
+        ...
+
+    @property
+    def now_ms(self) -> float:
+        """How long it has played."""
+        ...
 
 
 class Held(NamedTuple):
@@ -40,7 +54,7 @@ class Told(NamedTuple):
 class Strip:
     """What happened in one world, from when its first order was taken: times are counted from there."""
 
-    def __init__(self, name: str, lab: Lab, lock_s: float) -> None:
+    def __init__(self, name: str, lab: Seen, lock_s: float) -> None:
         self.name = name
         self.held: list[Held] = []
         self.told: list[Told] = []
@@ -48,13 +62,14 @@ class Strip:
         history = lab.history
         taken = list(history.find("WorkTaken"))
         self.begin_us = taken[0].ts_us if taken else 0
+        self.end_us = round(lab.now_ms * 1_000) - self.begin_us
         self.told = [
             Told(record.worker, record.order_name, record.ts_us - self.begin_us, record.answer)
             for record in history.find("WorkAnswered")
         ]
         for record in taken:
             begin_us = record.ts_us - self.begin_us
-            end_us = min(begin_us + round(lock_s * 1_000_000), lab.world.now_us - self.begin_us)
+            end_us = min(begin_us + round(lock_s * 1_000_000), self.end_us)
             self.held.append(Held(record.worker, record.order_name, begin_us, end_us, record.told_count))
         self._end_early(list(history.find(("RecordLetGo", "ShareStateRead"))))
         for record in history.find(tuple(_FAULTS)):
@@ -89,12 +104,10 @@ class InHand(Drawing):
     that it was told; dots are answers to "it is done". `InHand({"Pop": lab, "SQS": other}, lock_s=20)`.
     """
 
-    def __init__(self, worlds: Mapping[str, Lab], lock_s: float, title: str = "Who has which order") -> None:
+    def __init__(self, worlds: Mapping[str, Seen], lock_s: float, title: str = "Who has which order") -> None:
         self.title = title
         self.strips = [Strip(name, lab, lock_s) for name, lab in worlds.items()]
-        self._end_us = max(
-            lab.world.now_us - strip.begin_us for lab, strip in zip(worlds.values(), self.strips, strict=True)
-        )
+        self._end_us = max(strip.end_us for strip in self.strips)
 
     def __str__(self) -> str:
         lines = [self.title]
@@ -117,7 +130,7 @@ class InHand(Drawing):
             bottom = top + len(strip.orders) * _ROW
             body.append(text(12, top - 12, strip.name, bold=True))
             faults = "; ".join(f"{words} at {_seconds(at_us)}" for at_us, words in strip.faults)
-            body.append(text(_LEFT + 16, top - 12, faults))
+            body.append(text(24 + len(strip.name) * _BOLD, top - 12, faults))
             body += self._drawn(strip, top, bottom)
             top = bottom + _GAP + 16
         return picture(self.title, _LEFT + _WIDTH + 24, top - 20, body)
