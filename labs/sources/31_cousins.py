@@ -180,8 +180,8 @@ reveal("late", choice, why="it knows who holds a record; the others write down, 
 
 # %% [markdown]
 # - **The share group** answers `INVALID_RECORD_STATE`: the record is not acquired, or another member holds it. So the worker *knows* that its work may be done twice.
-# - **SQS** answers with success to any handle. If it is the newest one of its message, the message is deleted, *also when its time is over*: a late worker wins as long as nobody else has received the message. With an old handle "the request succeeds, but the message might not be
-#   deleted"; in our model it never is.
+# - **SQS** answers with success to any handle. If it is the newest one of its message, the message is deleted, *also when its time is over*: a late worker wins as long as nobody else has received the message. With an old handle the request succeeds, too, and Amazon leaves open
+#   whether anything is deleted; in our model nothing is.
 # - **Pop** writes the acknowledgement down and answers with success before anybody has looked (lab 12). If the reviver has not yet settled the check point, it counts. With a second and a half you are safe; much later it changes nothing, and nobody hears of it.
 #
 # ### A small exercise: is it done? (1 point)
@@ -251,7 +251,7 @@ Table(f"the count with delivery {before + 1}", ("", "told"), list(counts_told.it
 
 # %%
 reveal("count-after", counts_told[NAMES["share-group"]],
-       why="the delivery that was under way was written nowhere, so it is made for the first time again")
+       why="the delivery that was under way was written nowhere, so the next one gets its number")
 
 # %% [markdown]
 # The delivery is gone as if it had never been. KIP-932 says so: the acquired state is transient, and a crash of the leader loses the memory of deliveries in flight. A limit of 5 deliveries is one of 5 deliveries *that ended while the leader lived*. If it is the poisoned order itself that kills the
@@ -326,7 +326,7 @@ check("31/counts", counts)
 # %% [markdown]
 # ## Round three: the window (14 minutes)
 #
-# How does Kafka keep all this without a list of everything that was ever done? A partition is a log, and a share group goes through it from the front. So what is *behind* it is done, what lies *before* it is untouched, and only between the two does each record need a state of its own:
+# How does Kafka keep all this without a list of everything that was ever done? A partition is a log, and a share group goes through it from its beginning. What it has left behind is finished, what it has not reached is untouched, and only the records in between need a state of their own:
 #
 # - the **SPSO**, the share-partition start offset: the first record that has not come to an end;
 # - the **SPEO**, the share-partition end offset: behind the last record that was ever acquired.

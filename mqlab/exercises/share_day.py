@@ -216,7 +216,7 @@ class ShareDay(ExerciseWorld):
         elif kind < 0.5:
             await sleep(slow * lock_ms * 0.9)
             await self._say(member, one.offset, AcknowledgeType.REJECT)
-            await self._say(member, one.offset, AcknowledgeType.ACCEPT)
+            await self._say(member, one.offset, AcknowledgeType.ACCEPT if slow < 0.5 else AcknowledgeType.REJECT)
         elif kind < 0.6:
             await self._say(member, one.offset + round(4 * slow) - 2, AcknowledgeType.RELEASE)
         elif kind < 0.75:

@@ -89,7 +89,7 @@ class ShareWindow(Drawing):
             ink = ink_on(fill)
             body.append(text(x + 8, _TOP + 18, str(offset), colour=ink, bold=True))
             body.append(text(x + _WIDE - 14, _TOP + 18, f"x{cell.delivery_count}", colour=ink, anchor="end"))
-            body.append(text(x + 8, _TOP + 36, "before" if done else cell.member, colour=ink))
+            body.append(text(x + 8, _TOP + 36, "finished" if done else cell.member, colour=ink))
         for name, offset in (("SPSO", self.start_offset), ("SPEO", self.end_offset)):
             if offset in shown:
                 x = _LEFT + shown.index(offset) * _WIDE - 3

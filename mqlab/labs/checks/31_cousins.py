@@ -9,7 +9,7 @@ from typing import Any
 
 from mqlab import Lab
 from mqlab.check import Cases, NotSolvedYet, Wrong, lab_check
-from mqlab.errors import LearnerError, SimulationError
+from mqlab.errors import LearnerError
 from mqlab.exercises.share_day import ShareDay
 from mqlab.scenarios.cousins import SYSTEMS, Counter, Hand, System, open_counter
 
@@ -140,11 +140,10 @@ def share_partition(answer: Callable[[int, int, int], Any], *, seed: int) -> Wro
     day = ShareDay(answer, seed)
     try:
         day.play()
-    except SimulationError as error:
-        # What a partition gives is read in a slice of the broker's, which ends with the error.
-        if not isinstance(error.__cause__, LearnerError) or isinstance(error.__cause__, NotSolvedYet):
-            raise
-        return Wrong(str(error.__cause__), day.written(*day.lines[-day.LINES :]))
+    except NotSolvedYet:
+        raise
+    except LearnerError as error:
+        return Wrong(str(error), day.written(*day.lines[-day.LINES :]))
     if day.wrong:
         return Wrong(day.wrong, day.story_to(day.now_ms, day.wrong))
     return None
