@@ -103,7 +103,9 @@ def test_what_was_acquired_and_not_written_was_never_delivered_as_far_as_anybody
     again = partition()
     again.restore(0, written)
     assert (again.start_offset, again.end_offset) == (0, 4)
-    assert again.acquire("b", 9, log_end=5, now_ms=9) == [(0, 1), (1, 2), (2, 1), (4, 1)]
+    assert again.acquire("b", 1, log_end=5, now_ms=9) == [(0, 1)]
+    assert again.end_offset == 4
+    assert again.acquire("b", 9, log_end=5, now_ms=9) == [(1, 2), (2, 1), (4, 1)]
 
 
 def test_neighbours_that_fare_alike_are_written_together() -> None:

@@ -54,8 +54,9 @@ def test_who_led_the_partition_before_can_write_no_more() -> None:
     assert ShareGroupState(on).leader_epoch == 2
 
 
-def test_all_of_it_is_safe_from_a_loss_of_power() -> None:
+@pytest.mark.parametrize("page", [0, -1])
+def test_all_of_it_is_safe_from_a_loss_of_power(page: int) -> None:
     on = disk()
     ShareGroupState(on).write(1, 0, [available(7)])
-    on.power_loss(lambda point, n: n - 1)
+    on.power_loss(lambda point, n: page % n)
     assert ShareGroupState(on).read(2).batches == (available(7),)

@@ -97,6 +97,13 @@ def test_what_sqs_does_not_take_is_refused(most: int, visibility_s: int) -> None
         filled().receive(most, 0, visibility_s)
 
 
+def test_a_queue_that_was_loaded_gives_no_id_twice() -> None:
+    queue = filled(2)
+    again = SqsQueue()
+    again.load(json.loads(json.dumps(queue.as_json())))
+    assert again.send("one more") == "m-3"
+
+
 STEPS = st.lists(
     st.tuples(st.sampled_from(("receive", "delete", "change", "pass", "restart")), st.integers(0, 40)), max_size=50
 )

@@ -27,9 +27,9 @@ def taken(lab: Lab, order: str, worker: str = "worker-2") -> list[tuple[float, i
     return [((event.ts_ms - begin_ms) / 1_000, event.told_count) for event in events if event.worker == worker]
 
 
-def opened(system: System) -> tuple[Lab, Counter, Hand, Hand]:
+def opened(system: System, seed: int = 7) -> tuple[Lab, Counter, Hand, Hand]:
     """A queue with one order, and two workers who do what they are told."""
-    lab = Lab(7)
+    lab = Lab(seed)
     counter = open_counter(lab, system, orders=1)
     return lab, counter, counter.worker("worker-1"), counter.worker("worker-2")
 
@@ -154,6 +154,38 @@ def test_what_a_share_broker_has_answered_is_safe_from_a_loss_of_power() -> None
     lab.run_for(ms=100)
     assert counter.server.node.disk.exists(FILE)
     assert lab.run(first.take(1, LOCK_S)) == []
+
+
+def test_what_was_produced_is_safe_from_a_loss_of_power() -> None:
+    for seed in range(6):
+        lab, counter, first, _ = opened("share-group", seed)
+        lab.power_off("kafka-1")
+        lab.restart("kafka-1")
+        lab.run_for(ms=100)
+        assert [one.order for one in lab.run(first.take(1, LOCK_S))] == ["order 0"]
+
+
+def test_a_lock_that_was_renewed_ends_too() -> None:
+    lab, _, first, second = opened("share-group")
+    (held,) = lab.run(first.take(1, LOCK_S))
+    lab.run_for(seconds=15)
+    assert lab.run(first.longer(held, LOCK_S)) == "OK"
+    lab.run_for(seconds=LOCK_S - 1)
+    assert lab.run(second.take(1, LOCK_S)) == []
+    lab.run_for(seconds=1)
+    assert [one.told_count for one in lab.run(second.take(1, LOCK_S))] == [2]
+
+
+def test_who_waits_for_an_answer_hears_that_the_server_has_died() -> None:
+    lab, _, first, _ = opened("sqs")
+    (held,) = lab.run(first.take(1, LOCK_S))
+    lab.freeze("sqs")
+    answer = first.done(held).start()
+    lab.run_for(seconds=1)
+    assert not answer.done
+    lab.crash("sqs")
+    lab.run_for(ms=100)
+    assert lab.run(answer) == "NETWORK_EXCEPTION"
 
 
 def test_a_server_that_does_not_answer_is_told_as_one() -> None:

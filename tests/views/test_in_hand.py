@@ -8,8 +8,8 @@ from mqlab import Lab, scenarios
 from mqlab.views import InHand, ShareWindow
 
 
-def played(system: str, trouble: str, seconds: float) -> Lab:
-    lab = scenarios.get("cousins").build(7, parameters={"system": system, "trouble": trouble})
+def played(system: str, trouble: str, seconds: float, *, others: bool = True) -> Lab:
+    lab = scenarios.get("cousins").build(7, parameters={"system": system, "trouble": trouble, "others": others})
     return lab.run_for(ms=seconds * 1_000 - lab.now_ms)
 
 
@@ -47,6 +47,15 @@ def test_the_window_has_each_record_with_its_state_and_count() -> None:
         "  record 3: AVAILABLE, deliveries: 0",
     ]
     assert {"SPSO", "SPEO", "acquired", "worker-2"} <= set(words(window.svg()))
+
+
+def test_a_window_that_was_read_anew_has_no_acquired_records() -> None:
+    lab = played("share-group", "broker-killed", 7, others=False)
+    assert str(ShareWindow.of(lab.history)).splitlines() == [
+        "The share partition: SPSO 1, SPEO 1",
+        "  record 0: ACKNOWLEDGED, deliveries: 1",
+        "  record 1: AVAILABLE, deliveries: 0",
+    ]
 
 
 def test_a_window_of_which_nothing_is_known_is_empty() -> None:
