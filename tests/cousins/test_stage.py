@@ -158,7 +158,7 @@ def test_what_a_share_broker_has_answered_is_safe_from_a_loss_of_power() -> None
 
 def test_what_was_produced_is_safe_from_a_loss_of_power() -> None:
     for seed in range(6):
-        lab, counter, first, _ = opened("share-group", seed)
+        lab, _, first, _ = opened("share-group", seed)
         lab.power_off("kafka-1")
         lab.restart("kafka-1")
         lab.run_for(ms=100)
