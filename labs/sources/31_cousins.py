@@ -41,7 +41,7 @@ student_id = ""
 # | and acknowledged with | a receipt handle | its offset, by the member that holds it | a receipt handle |
 # | "I need more time" | `CHANGE_MESSAGE_INVISIBLETIME` | `RENEW` (KIP-1222) | `ChangeMessageVisibility` |
 #
-# Three words for one thing, so it seems. In this lab the same accidents happen to all three, one beside the other. RocketMQ is the whole one that you know. The two others are **small models** of about two hundred lines each, written from what Kafka and Amazon say of them; `mqlab/cousins/`
+# Three words for one thing, so it seems. In this lab the same accidents happen to all three, one beside the other. RocketMQ is the whole one that you know. The two others are **small models** of a few hundred lines, written from what Kafka and Amazon say of them; `mqlab/cousins/`
 # names everything that they leave out. What matters here they keep, and where they cannot know, they say so.
 #
 # In each world there are some orders, a worker-1 that takes them, and a worker-2 that has nothing to do and asks twice a second.
