@@ -51,6 +51,7 @@ SCENES = {
     "24_watching": ("steady-load",),
     "25_cluster": ("steady-load",),
     "30_real_clients": ("through-a-proxy",),
+    "31_cousins": ("demo-pop", "take-or-own"),
 }
 """The main scenes of each lab: worlds that it shows, or such as it asks about."""
 SCRIPTS = ("story.js", "picture.js")
