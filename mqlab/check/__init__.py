@@ -12,6 +12,7 @@ from mqlab.check.draws import Draws, Said, draws_for, say
 from mqlab.check.exam import begin_exam
 from mqlab.check.found import Right, Wrong
 from mqlab.check.given import is_number
+from mqlab.check.hand_in import HandIn, hand_in
 from mqlab.check.progress import Progress, how_far
 from mqlab.check.registry import (
     PUBLIC_SEEDS,
@@ -34,6 +35,7 @@ __all__ = [
     "Cases",
     "CheckFailed",
     "Draws",
+    "HandIn",
     "LabCheck",
     "NotSolvedYet",
     "NotebookBets",
@@ -49,6 +51,7 @@ __all__ = [
     "checks_of",
     "draws_for",
     "find_check",
+    "hand_in",
     "how_far",
     "is_number",
     "lab_check",

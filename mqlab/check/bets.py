@@ -236,6 +236,20 @@ class NotebookBets:
         """The bets so far, by name."""
         return self._by_name
 
+    def facts(self) -> list[dict[str, Any]]:
+        """Of each bet that was made its name, question and answer, what was said and, where it was shown, the truth."""
+        return [
+            {
+                "bet": made.name,
+                "question": made.question,
+                "answer": made.answer,
+                "said": made.said,
+                "truth": made.seen if made.name in self._shown else "",
+            }
+            for made in self._by_name.values()
+            if made.answer is not None
+        ]
+
     def take_all(self) -> dict[str, Bet]:
         """The bets so far, by name; none are left."""
         taken, self._by_name = self._by_name, {}

@@ -12,10 +12,12 @@ from __future__ import annotations
 import json
 import linecache
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
+from inspect import unwrap
+from types import FunctionType
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -175,7 +177,22 @@ def _was_made(asked: Bet) -> bool:
 
 def cell_of(answer: Any) -> str:
     """The text of the cell that defines a function or class; "" when nobody knows it any more."""
-    code = getattr(answer, "__code__", None)
-    for part in vars(answer).values() if isinstance(answer, type) else ():
-        code = code or getattr(getattr(part, "__func__", part), "__code__", None)
-    return "".join(linecache.getlines(code.co_filename)) if code is not None else ""
+    return next((text for _, text in _written(answer)), "")
+
+
+def newest_cell_of(answer: Any) -> str:
+    """The text of the cell that has defined a function or class of that name last."""
+    for function, text in _written(answer):
+        newest = function.__globals__.get(getattr(answer, "__name__", ""), answer)
+        return cell_of(newest) or text
+    return ""
+
+
+def _written(answer: Any) -> Iterator[tuple[FunctionType, str]]:
+    """The functions of which it is made, itself or a class's methods, each with the text of its cell."""
+    for part in vars(answer).values() if isinstance(answer, type) else (answer,):
+        function = unwrap(getattr(part, "__func__", None) or getattr(part, "fget", None) or part)
+        if isinstance(function, FunctionType):
+            text = "".join(linecache.getlines(function.__code__.co_filename))
+            if text:
+                yield function, text

@@ -1,8 +1,9 @@
-"""`mqlab course key | release | slides | bets | compare | look | set-mark | report | verify`: a course's hours."""
+"""`mqlab course key | codes | release | slides | bets | compare | look | set-mark | report | verify`: a course's hours."""
 
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
 import time
 from collections.abc import Sequence
@@ -55,10 +56,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{options.file}: keep it where no student reads it; the hidden seeds come from it")
         return 0
     students = students_in(options.students) if options.students else []
+    if options.what == "codes":
+        return _codes(students, options.key)
     labs = select_labs(options.root / "labs", options.lab)
     count = release(labs, options.directory, students, exam=_exam(options.exam, options.key))
     whose = f" for {len(students)} students" if students else ""
     print(f"{count} notebook{'' if count == 1 else 's'}{whose} in {options.directory}")
+    return 0
+
+
+def _codes(students: Sequence[str], key: Path) -> int:
+    from mqlab.grading.hand_in_file import code_of
+    from mqlab.grading.marking import read_key
+
+    secret, lines = read_key(str(key)), csv.writer(sys.stdout)
+    lines.writerow(("id", "code"))
+    lines.writerows((student, code_of(secret, student)) for student in students)
     return 0
 
 
@@ -207,6 +220,9 @@ def _parser() -> argparse.ArgumentParser:
     hand_out.add_argument("--exam", default="", metavar="NAME", help=exam)
     hand_out.add_argument("--key", type=Path, help="the course's key; an exam's seeds come from it")
     add_root(hand_out)
+    codes = commands.add_parser("codes", help="print the code with which each student signs what is handed in")
+    codes.add_argument("--students", type=Path, metavar="ROSTER", required=True, help="a CSV file with a column `id`")
+    codes.add_argument("--key", type=Path, required=True, help="the course's key, from which the codes come")
     bets = commands.add_parser("bets", help="the histogram of a bet, from what students have handed in so far")
     bets.add_argument("submissions", type=Path, help="a directory with a directory for each student, named by the id")
     bets.add_argument("--bet", required=True, metavar="NAME", help="the bet's name, as in predict(NAME, ...)")

@@ -185,7 +185,7 @@ def platform_says(path: Path, members: Sequence[Member], students: Iterable[str]
                 raise LearnerError(f"{who!r} is nobody of the class", "give --students the roster, or mend the row")
             name = Path(row.get("lab", "")).name
             # Of a notebook's name the number counts, as where it was handed in: 05_push_is_pull (1).ipynb.
-            lab = number(name[:2] if name.endswith(".ipynb") else name) if name else only_lab
+            lab = number(name[:2] if name.endswith((".ipynb", ".json")) else name) if name else only_lab
             if not lab:
                 raise LearnerError("no lab is named", "write 05, or the notebook's name")
             found.append(Said(known[who.lower()], lab, moment(when, zone)))

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from mqlab.errors import LearnerError
 from mqlab.grading.confine import Limits
+from mqlab.grading.hand_in_file import says_it_is_one, signed_by
 from mqlab.grading.judging import HIDDEN_SEEDS, nothing_for
 from mqlab.grading.marking import RESULT, Job, checks_left, made_of, read_result
 from mqlab.grading.printable import printable
@@ -47,6 +48,8 @@ class LeftOut(NamedTuple):
 
 
 LINKED = "is a link to a directory, which is not followed: put the directory itself here"
+NOBODYS = "lies beside the students' directories, so nobody knows whose it is"
+NO_NOTEBOOK = "is no notebook (.ipynb), and no file that hand_in has made (.json)"
 TOO_DEEP = "has directories so deep below it, or with so long names, that they are not looked at: move the notebook up"
 
 GRADEBOOKS_NAME = "lies in a directory whose name the gradebook's files need: rename the directory to the student's id"
@@ -83,6 +86,8 @@ class Settings:
 def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list[LeftOut]]:
     """What is to be marked in DIRECTORY/STUDENT/.../NN_lab.ipynb, and what there is besides, with the reason.
 
+    What `hand_in` has made counts as a notebook; signed with its student's code it may lie beside the directories, too.
+
     A name that is a link is not followed. Of two notebooks of one lab by one student the newer one counts.
     LearnerError when there is no such directory, or no lab of a name that the settings have.
     """
@@ -102,16 +107,16 @@ def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list
                 left.append(LeftOut(inside, LINKED))
             else:
                 left.append(LeftOut(Path(*inside.parts[:2]), TOO_DEEP))
-        elif len(inside.parts) < 2:
-            left.append(LeftOut(inside, "lies beside the students' directories, so nobody knows whose it is"))
-        elif inside.parts[0].lower().endswith(_OF_THE_GRADEBOOK):
+        elif not (student := _whose(path, inside, settings.key_file)):
+            left.append(LeftOut(inside, NOBODYS))
+        elif len(inside.parts) > 1 and inside.parts[0].lower().endswith(_OF_THE_GRADEBOOK):
             left.append(LeftOut(inside, GRADEBOOKS_NAME))
-        elif path.suffix != ".ipynb":
-            left.append(LeftOut(inside, "is no notebook (.ipynb)"))
+        elif path.suffix != ".ipynb" and not says_it_is_one(path):
+            left.append(LeftOut(inside, NO_NOTEBOOK))
         elif number not in sources:
             left.append(LeftOut(inside, "does not begin with the number of a lab, as 02_store.ipynb does: rename it"))
         elif number in wanted:
-            this = HandedIn(path, inside.parts[0], sources[number])
+            this = HandedIn(path, student, sources[number])
             other = found.get((this.student, number))
             if other is not None:
                 this, older = (this, other) if _modified(path) >= _modified(other.notebook) else (other, this)
@@ -123,6 +128,14 @@ def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list
     if settings.names.hidden:
         told.sort()  # the order of ids would say whose each pseudonym is
     return sorted(found.values(), key=lambda each: (settings.names.shown(each.student), each.source.stem)), told
+
+
+def _whose(path: Path, inside: Path, key_file: Path) -> str:
+    """Whose a file is: its directory says so, or the code with which it was signed; "" where nobody knows."""
+    if len(inside.parts) > 1:
+        return inside.parts[0]
+    # Whoever only compares or looks has no key.
+    return signed_by(path, key_file.read_bytes().strip()) if key_file.is_file() and says_it_is_one(path) else ""
 
 
 def _at_most(most: int, left: Sequence[LeftOut]) -> list[LeftOut]:

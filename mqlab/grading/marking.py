@@ -13,12 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from mqlab import __version__
 from mqlab.errors import LearnerError
 from mqlab.grading.claims import certificate_holds, not_as_shown
 from mqlab.grading.confine import Limits, die_with_parent, limits_of, see_to_confinement
+from mqlab.grading.hand_in_file import OTHERWISE, notebook_of
 from mqlab.grading.judging import HIDDEN_SEEDS, Judge, Mark, nothing_for
 from mqlab.grading.outside import Unreadable, read_file
 from mqlab.grading.printable import all_printable, printable
@@ -167,18 +169,22 @@ def _marked(job: Job, lab: LabSource, began: float) -> dict[str, Any]:
     # A run of what was handed in before says nothing of what is handed in now.
     (out / EXECUTED).unlink(missing_ok=True)
     submission = read_submission(Path(job.notebook), job.student, lab)
-    limits = job.limits.with_java() if lab.needs_spark else job.limits
-    ran = None
-    if job.run and not submission.unreadable:
-        parameters = {**other_parameters(lab), "student_id": job.student}
-        ran = run_notebook(Path(job.notebook), parameters, out / EXECUTED, limits)
-    if ran is not None:
-        foreign = foreign_truths(lab, Path(job.notebook), out / EXECUTED)
-        if foreign:
-            what = f"what it shows of {', '.join(foreign)} is not what this id gives"
-            submission.remarks.append(f"the notebook was run with another id, or changed: {what}")
-    judge = Judge(lab, read_key(job.key_file), hidden=job.hidden, limits=limits)
-    return _result(job, lab, submission, ran, list(judge.mark(submission)), began)
+    with TemporaryDirectory(prefix="mqlab-hand-in-") as place:
+        if submission.hand_in is not None:
+            submission.path = Path(place) / f"{lab.name}.ipynb"
+            submission.path.write_text(json.dumps(notebook_of(submission.hand_in, lab)), encoding="utf-8")
+        limits = job.limits.with_java() if lab.needs_spark else job.limits
+        ran = None
+        if job.run and not submission.unreadable:
+            parameters = {**other_parameters(lab), "student_id": job.student}
+            ran = run_notebook(submission.path, parameters, out / EXECUTED, limits)
+        if ran is not None:
+            foreign = foreign_truths(lab, submission.path, out / EXECUTED)
+            if foreign:
+                what = f"what it shows of {', '.join(foreign)} is not what this id gives"
+                submission.remarks.append(f"the notebook was run with another id, or changed: {what}")
+        judge = Judge(lab, read_key(job.key_file), hidden=job.hidden, limits=limits)
+        return _result(job, lab, submission, ran, list(judge.mark(submission)), began)
 
 
 def _result(
@@ -188,6 +194,9 @@ def _result(
     marks = [each.as_json() for each in found]
     submission.remarks += _forged(submission, marks)
     exam = _exam(submission, job.exam, key)
+    hand_in = {} if submission.hand_in is None else submission.hand_in.facts(key, job.student)
+    if hand_in.get("signed") == OTHERWISE:
+        submission.remarks.append("it was signed with another code than this student's")
     result: dict[str, Any] = {
         "student": job.shown or job.student,
         "lab": lab.name,
@@ -203,6 +212,7 @@ def _result(
         "hints": submission.claims.hints,
         "certificate": certificate_holds(submission.claims.certificate, job.student, lab, submission.cells, marks),
         "exam": exam,
+        "hand_in": hand_in,
         "seconds": round(time.monotonic() - began, 2),
     }
     return _as_shown(job, key, result, submission)

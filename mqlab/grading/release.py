@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mqlab.errors import LearnerError
+from mqlab.labs.notebook import HAND_IN
 from mqlab.progress import counted
 
 KEY_BYTES = 32
@@ -72,7 +73,8 @@ def _for(student: str, notebook: dict[str, Any], exam: Exam | None) -> dict[str,
     cells = []
     for cell in notebook["cells"]:
         tags = cell["metadata"].get("tags", ())
-        if exam and "hints" in tags:
+        # An exam is handed in as its notebook, in which its name and its times stand.
+        if exam and ("hints" in tags or cell.get("id", "").endswith(HAND_IN)):
             continue
         copied = dict(cell)
         if cell["cell_type"] == "code":
@@ -80,7 +82,7 @@ def _for(student: str, notebook: dict[str, Any], exam: Exam | None) -> dict[str,
             if exam:
                 copied["source"] = _SEED.sub(rf'\1, exam="{exam.code}")', "".join(cell["source"]))
         if "parameters" in tags:
-            copied["source"] = _with_id("".join(cell["source"]), student)
+            copied["source"] = with_id("".join(cell["source"]), student)
         cells.append(copied)
     ours = {**notebook["metadata"].get("mqlab", {}), **({"student": student} if student else {})}
     if exam:
@@ -100,6 +102,7 @@ def _begin(exam: Exam) -> dict[str, Any]:
     return {**made, "source": source, "execution_count": None, "outputs": []}
 
 
-def _with_id(source: str, student: str) -> str:
+def with_id(source: str, student: str) -> str:
+    """The text of a parameters cell with that id."""
     lines = [f"student_id = {student!r}" if line.startswith("student_id =") else line for line in source.splitlines()]
     return "\n".join(lines)

@@ -17,7 +17,8 @@ def report(result: dict[str, Any]) -> str:
     """The page as text. Everything that a student wrote stands in it as text."""
     title = f"{result['lab']}: {result['points']:g} of {result['most']} points"
     # What only some results have.
-    extras = {"arrival": {}, "late": {}, "by_hand": [], "made_of": {}, "before_late": 0, "confined": False}
+    extras: dict[str, Any] = {"arrival": {}, "late": {}, "by_hand": [], "hand_in": {}, "made_of": {}}
+    extras |= {"before_late": 0, "confined": False}
     return rendered("report", title=title, with_cases=_with_cases, share_line=share_line, **{**extras, **result})
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from mqlab.errors import LearnerError
 from mqlab.grading.claims import Claims, read_claims
+from mqlab.grading.hand_in_file import HandedInFile, is_hand_in, notebook_of, read_hand_in, version_remark
 from mqlab.grading.outside import Unreadable, read_file, read_json
 from mqlab.grading.printable import printable
 from mqlab.labs.notebook import given_name
@@ -47,6 +48,8 @@ class Submission:
     """What it says of itself."""
     remarks: list[str] = field(default_factory=list)
     """What is odd, and takes no points by itself."""
+    hand_in: HandedInFile | None = None
+    """What it was read from, where that was no notebook but the file that `hand_in` makes."""
     unreadable: str = ""
     """Why nothing of it can be marked; "" when it can."""
 
@@ -65,7 +68,7 @@ def read_submission(path: Path, student: str, lab: LabSource) -> Submission:
 
 def _read(submission: Submission, lab: LabSource) -> None:
     path, student = submission.path, submission.student
-    notebook = _notebook(path, submission)
+    notebook = _notebook(path, submission, lab)
     wanted = exercises_of(lab)
     parameters = other_parameters(lab)
     values: dict[str, Any] = {}
@@ -86,12 +89,15 @@ def _read(submission: Submission, lab: LabSource) -> None:
             was = f"{name} = {value!r}"[:80]
             submission.remarks.append(f"it was handed in with {was}; marking takes {name} = {parameters[name]!r}")
     submission.claims = read_claims(notebook, wanted)
+    if submission.hand_in is not None:
+        # Of hints it knows nothing.
+        submission.claims.hints = {}
     for how, said in (("is of", submission.said_id), ("was handed out to", submission.claims.made_for)):
         if said and said.strip().lower() != student.strip().lower():
             submission.remarks.append(f"the notebook says that it {how} {said!r}, and it was handed in by {student!r}")
 
 
-def _notebook(path: Path, submission: Submission) -> dict[str, Any]:
+def _notebook(path: Path, submission: Submission, lab: LabSource) -> dict[str, Any]:
     try:
         status = path.lstat()
     except OSError as error:
@@ -107,6 +113,10 @@ def _notebook(path: Path, submission: Submission) -> dict[str, Any]:
         notebook = read_json(data)
     except Unreadable as why:
         raise LearnerError(f"this is no notebook: {why}", "hand in the .ipynb file") from None
+    if is_hand_in(notebook):
+        submission.hand_in = read_hand_in(notebook)
+        submission.remarks += filter(None, [version_remark(submission.hand_in)])
+        return notebook_of(submission.hand_in, lab)
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise LearnerError("this is no notebook: it has no cells", "hand in the .ipynb file")
     return notebook

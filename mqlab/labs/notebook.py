@@ -19,12 +19,18 @@ from mqlab.labs.hints import HINTS_FOR, folded
 from mqlab.labs.solution import remove_solutions
 from mqlab.labs.source import KERNEL, Cell, LabSource, text_argument
 
+HOW_FAR, HAND_IN, HOW_TO_HAND_IN = "how-far", "hand-in", "how-to-hand-in"
+"""How the ids of the last cells of a lab end."""
 LOAD_EXTENSION = "%load_ext mqlab"
 """In every lab: so that a mistake is told in a sentence, not in a traceback."""
 _HIDDEN = {"collapsed": True, "jupyter": {"outputs_hidden": True}}
 """JupyterLab does not show the output of such a cell until the cell runs."""
 Version = Literal["student", "solution"]
 Notebook = dict[str, Any]
+_HOW_TO_HAND_IN = (
+    "To hand in, write `done=True` in place of the dots: what the checks have judged becomes one file for your "
+    "teacher, with the public mark.\nIf you were given a code, write it behind that: `code=\"...\"`."
+)
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -44,7 +50,7 @@ def make_notebook(lab: LabSource, version: Version) -> Notebook:
             if id(cell) in hidden:
                 made["metadata"] |= _HIDDEN
             cells.append(made)
-    cells.append(_progress(lab))
+    cells += _end(lab)
     _name_cells(lab, cells)
     return {
         "cells": cells,
@@ -75,12 +81,21 @@ def _make_cell(lab: LabSource, cell: Cell, version: Version) -> dict[str, Any]:
     return made
 
 
-def _progress(lab: LabSource) -> dict[str, Any]:
-    """The last cell of every lab: how far the student is, and the certificate."""
+def _end(lab: LabSource) -> list[dict[str, Any]]:
+    """The last cells of every lab: how far the student is, with the certificate, and handing in."""
     bets = sum(len(cell.calls("predict")) for cell in lab.tagged("prediction"))
-    source = f'from mqlab.check import how_far\n\nhow_far(student_id, "{lab.number}", bets={bets})'
-    made: dict[str, Any] = {"cell_type": "code", "metadata": {}, "id": f"{lab.number}-how-far", "source": source}
-    return made | {"execution_count": None, "outputs": []}
+    how_far = f'from mqlab.check import hand_in, how_far\n\nhow_far(student_id, "{lab.number}", bets={bets})'
+    hand_in = f'hand_in(student_id, "{lab.number}", bets={bets}, done=...)'
+    return [
+        _last(lab, "code", HOW_FAR, how_far),
+        _last(lab, "markdown", HOW_TO_HAND_IN, _HOW_TO_HAND_IN),
+        _last(lab, "code", HAND_IN, hand_in),
+    ]
+
+
+def _last(lab: LabSource, kind: str, name: str, source: str) -> dict[str, Any]:
+    made: dict[str, Any] = {"cell_type": kind, "metadata": {}, "id": f"{lab.number}-{name}", "source": source}
+    return made | {"execution_count": None, "outputs": []} if kind == "code" else made
 
 
 def given_name(lab: LabSource, cell: Cell) -> str | None:

@@ -208,9 +208,10 @@ def _extension(lab: LabSource) -> list[str]:
 
 def _progress(lab: LabSource) -> list[str]:
     return [
-        f"{cell.place}: the builder adds `how_far(...)` as the last cell; leave it out here"
+        f"{cell.place}: the builder adds `{name}(...)` behind the last cell; leave it out here"
         for cell in lab.cells
-        if cell.calls("how_far")
+        for name in ("how_far", "hand_in")
+        if cell.calls(name)
     ]
 
 
