@@ -8,7 +8,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from website.lite import PYODIDE, build_lite, build_wheels, runs_without_spark
+from website.lite import PYODIDE, build_lite, build_wheels, hand_in_of, runs_without_spark
 from website.live_pages import keep_page_python
 from website.pictures import views_of
 from website.static import build_pages
@@ -21,7 +21,10 @@ def main() -> int:
     parser.add_argument("--parts", type=Path, default=Path(".cache/site"), help="where JupyterLite's parts lie")
     parser.add_argument("--no-lite", action="store_true", help="the pages alone, in seconds")
     parser.add_argument("--no-pictures", action="store_true", help="run no lab: live views are shown as text")
+    hand_in = "the teacher's settings of handing in, to lie beside the labs: a form (docs/grading.md)"
+    parser.add_argument("--hand-in", type=Path, metavar="FILE", help=hand_in)
     options = parser.parse_args()
+    settings = hand_in_of(options.hand_in)
     root, target = Path.cwd(), options.out.resolve()
     if target.exists() and any(target.iterdir()) and not (target / "style.css").exists():
         parser.error(f"{target} has other files in it; name an empty directory")
@@ -31,7 +34,7 @@ def main() -> int:
     print(f"{len(pages)} pages: {_size(target)}")
     if not options.no_lite:
         wheels = build_wheels(root, options.parts.resolve())
-        build_lite(root, options.parts.resolve(), wheels, target / "lite")
+        build_lite(root, options.parts.resolve(), wheels, target / "lite", settings)
         keep_page_python(options.parts.resolve() / PYODIDE, wheels, target / "play" / "python.gz")
         print(f"JupyterLite: {_size(target / 'lite')}")
     print(f"the web site: {target}")

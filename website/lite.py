@@ -22,6 +22,8 @@ from pathlib import Path
 
 import jupyter_server
 
+from mqlab.check.hand_in import SETTINGS, HandInSettings, read_settings
+from mqlab.errors import LearnerError
 from mqlab.labs.my_labs import copy_labs
 from mqlab.labs.slides_page import needs_spark
 from website.live_pages import keep_python
@@ -51,7 +53,22 @@ def runs_without_spark(lab: str) -> bool:
     return not needs_spark(Path(lab))
 
 
-def build_lite(root: Path, parts: Path, wheels: list[Path], target: Path) -> None:
+def hand_in_of(path: Path | None) -> HandInSettings:
+    """The teacher's settings in that file, as far as a browser can do what they say; none without a file.
+
+    LearnerError for a file that is not there, or is no such file, and for a folder, which no browser reaches.
+    """
+    if path is None:
+        return HandInSettings()
+    if not path.is_file():
+        raise LearnerError(f"there is no file {path}", 'write {"form": "https://..."} into it')
+    settings = read_settings(path)
+    if settings.folder:
+        raise LearnerError(f"{path} names a folder, which no browser reaches", "give a form, or nothing")
+    return settings
+
+
+def build_lite(root: Path, parts: Path, wheels: list[Path], target: Path, hand_in: HandInSettings) -> None:
     """Write JupyterLite with these wheels into `target`.
 
     `parts` has `labextensions/`, and Pyodide in `node_modules/pyodide/`.
@@ -61,6 +78,8 @@ def build_lite(root: Path, parts: Path, wheels: list[Path], target: Path) -> Non
     shutil.rmtree(target, ignore_errors=True)
     _write_python(parts, wheels, target.parent / PYTHON)
     _write_labs(root, work / "files")
+    if hand_in.form:
+        (work / "files" / SETTINGS).write_text(json.dumps({"form": hand_in.form}) + "\n", encoding="utf-8")
     _write_settings(root, parts, work)
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", str(work), "--output-dir", str(target)]
     told = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""`mqlab course key | codes | release | slides | bets | compare | look | set-mark | report | verify`: a course's hours."""
+"""`mqlab course key | release | codes | slides | bets | compare | look | set-mark | report | verify`."""
 
 from __future__ import annotations
 
