@@ -191,7 +191,7 @@ site: $(STAMPS)/site $(STAMPS)/labs $(STAMPS)/project ## build the web site in o
 	$(PY) -m website
 
 .PHONY: site-test
-site-test: $(STAMPS)/site browser ## build the web site without pictures, and play its labs in a real browser
+site-test: $(STAMPS)/site browser bubblewrap ## build the web site without pictures, and play its labs in a real browser
 	$(PY) -m website --no-pictures --out out/site-test
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/lite
 

@@ -4,9 +4,11 @@ labs and for the tests of Spark.
 
 from __future__ import annotations
 
+import linecache
 import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,3 +60,12 @@ def example(example_text: str, tmp_path_factory: pytest.TempPathFactory) -> LabS
     path = tmp_path_factory.mktemp("example") / "90_batches.py"
     path.write_text(example_text, encoding="utf-8")
     return read_lab(path)
+
+
+def cell(text: str, name: str) -> Any:
+    """What a cell with that text defines, as IPython runs it."""
+    file = f"<cell {hash(text)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(text, file, "exec"), names)
+    return names[name]

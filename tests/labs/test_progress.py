@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from mqlab.check.progress import Played, certificate, read_certificate
 from mqlab.check.registry import _checks, noted_checks
 from mqlab.labs.notebook import make_notebook
 from mqlab.labs.source import LabSource
+from tests.labs.conftest import cell
 
 TWICE = "def twice(n):\n    return 2 * n\n"
 THRICE = "class Thrice:\n    def of(self, n):\n        return 3 * n if n < 50 else 0\n"
@@ -38,15 +38,6 @@ def a_lab_of_two_checks() -> Iterator[None]:
     for name in (twice.name, thrice.name):
         _checks.pop(name)
         noted_checks.pop(name, None)
-
-
-def cell(text: str, name: str) -> Any:
-    """What a cell with that text defines, as IPython runs it."""
-    file = f"<cell {hash(text)}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names: dict[str, Any] = {"__name__": "__main__"}
-    exec(compile(text, file, "exec"), names)
-    return names[name]
 
 
 def test_nothing_done_is_said_without_a_certificate() -> None:
@@ -102,6 +93,8 @@ def test_an_id_with_spaces_is_read_back() -> None:
     assert read_certificate(str(made)[:-1]) is None
 
 
-def test_the_builder_ends_every_lab_with_it(example: LabSource) -> None:
-    last = make_notebook(example, "student")["cells"][-1]
-    assert last["source"] == 'from mqlab.check import how_far\n\nhow_far(student_id, "90", bets=2)'
+def test_the_builder_ends_every_lab_with_it_and_with_handing_in(example: LabSource) -> None:
+    how_far, text, hand_in = make_notebook(example, "student")["cells"][-3:]
+    assert how_far["source"] == 'from mqlab.check import hand_in, how_far\n\nhow_far(student_id, "90", bets=2)'
+    assert text["source"].startswith("To hand in, write `done=True` in place of the dots")
+    assert hand_in["source"] == 'hand_in(student_id, "90", bets=2, done=...)'
