@@ -49,7 +49,7 @@ class LeftOut(NamedTuple):
 
 LINKED = "is a link to a directory, which is not followed: put the directory itself here"
 NOBODYS = "lies beside the students' directories, so nobody knows whose it is"
-NO_NOTEBOOK = "is no notebook (.ipynb), and no file that hand_in has made (.json)"
+NO_NOTEBOOK = "is no notebook (.ipynb) and no hand-in (.json)"
 TOO_DEEP = "has directories so deep below it, or with so long names, that they are not looked at: move the notebook up"
 
 GRADEBOOKS_NAME = "lies in a directory whose name the gradebook's files need: rename the directory to the student's id"

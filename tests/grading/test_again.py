@@ -142,7 +142,7 @@ def test_nobodys_name_is_seen_until_the_names_are_given_back(course: Path, capsy
     seen += "".join(f"{path.relative_to(unseen)} {path.read_text()}" for path in files if path.name != "names.csv")
     for word in ("ada", "bob", "Lovelace", "Robert", "Baker", "al@example.org", "zoe"):
         assert not re.search(rf"\b{word}\b", seen, re.IGNORECASE), word
-    assert seen.splitlines()[0] == f"left out: {hidden['bob']}/...: is no notebook (.ipynb)"
+    assert seen.splitlines()[0] == f"left out: {hidden['bob']}/...: is no notebook (.ipynb) and no hand-in (.json)"
     # Whichever was marked first: what is begun first is the first pseudonym, and not the first id.
     assert {line.split()[0] for line in seen.splitlines()[1:3]} == {hidden["ada"], hidden["bob"]}
     assert f"ValueError: {hidden['bob']} ({hidden['bob']}) was here, maybe" in seen

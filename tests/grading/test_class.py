@@ -169,7 +169,7 @@ def test_where_nothing_can_be_marked_that_is_said_and_nothing_is_written(
     given = [str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--root", str(ROOT), *more]
     assert main([*words, *given]) == 2
     told = capsys.readouterr()
-    assert "left out: ada/notes.txt: is no notebook (.ipynb)" in told.out
+    assert "left out: ada/notes.txt: is no notebook (.ipynb) and no hand-in (.json)" in told.out
     assert "there is no notebook of a lab that is asked for" in told.err
     assert main([*words, *given, "--lab", "55"]) == 2
     assert "there is no lab '55'" in capsys.readouterr().err
@@ -312,7 +312,7 @@ def test_what_is_handed_in_is_found_and_the_rest_is_told(tmp_path: Path) -> None
         "there is a newer one, by the files' own times",
         "is a link to a directory, which is not followed: put the directory itself here",
         "lies in a directory whose name the gradebook's files need: rename the directory to the student's id",
-        "is no notebook (.ipynb)",
+        "is no notebook (.ipynb) and no hand-in (.json)",
         "does not begin with the number of a lab, as 02_store.ipynb does: rename it",
         "lies beside the students' directories, so nobody knows whose it is",
     }
