@@ -186,9 +186,11 @@ bench-grade: all-sets bubblewrap ## mark 200 notebooks, honest, wrong and hostil
 bench-serve: needs-javac all-sets fast $(CACHE)/real/.stamp ## measure mqlab serve beside a real RocketMQ 5.3.3 (needs Maven and a JDK)
 	MQLAB_REAL=$(CACHE)/real $(PY) -m benchmarks serving --out out/bench-serve.json
 
+HAND_IN ?=
+
 .PHONY: site
-site: $(STAMPS)/site $(STAMPS)/labs $(STAMPS)/project ## build the web site in out/site: pages, and the labs playable in the browser
-	$(PY) -m website
+site: $(STAMPS)/site $(STAMPS)/labs $(STAMPS)/project ## build the web site in out/site: pages, and the labs playable in the browser (HAND_IN=FILE: a teacher's form)
+	$(PY) -m website $(if $(HAND_IN),--hand-in $(HAND_IN))
 
 .PHONY: site-test
 site-test: $(STAMPS)/site browser bubblewrap ## build the web site without pictures, and play its labs in a real browser

@@ -8,6 +8,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from mqlab.errors import LearnerError
 from website.lite import PYODIDE, build_lite, build_wheels, hand_in_of, runs_without_spark
 from website.live_pages import keep_page_python
 from website.pictures import views_of
@@ -24,7 +25,10 @@ def main() -> int:
     hand_in = "the teacher's settings of handing in, to lie beside the labs: a form (docs/grading.md)"
     parser.add_argument("--hand-in", type=Path, metavar="FILE", help=hand_in)
     options = parser.parse_args()
-    settings = hand_in_of(options.hand_in)
+    try:
+        settings = hand_in_of(options.hand_in)
+    except LearnerError as problem:
+        parser.error(str(problem))
     root, target = Path.cwd(), options.out.resolve()
     if target.exists() and any(target.iterdir()) and not (target / "style.css").exists():
         parser.error(f"{target} has other files in it; name an empty directory")

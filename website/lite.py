@@ -68,6 +68,12 @@ def hand_in_of(path: Path | None) -> HandInSettings:
     return settings
 
 
+def write_hand_in(settings: HandInSettings, labs: Path) -> None:
+    """Put the settings beside the labs, where `hand_in` looks for them; nothing where there are none."""
+    if settings.form:
+        (labs / SETTINGS).write_text(json.dumps({"form": settings.form}) + "\n", encoding="utf-8")
+
+
 def build_lite(root: Path, parts: Path, wheels: list[Path], target: Path, hand_in: HandInSettings) -> None:
     """Write JupyterLite with these wheels into `target`.
 
@@ -78,8 +84,7 @@ def build_lite(root: Path, parts: Path, wheels: list[Path], target: Path, hand_i
     shutil.rmtree(target, ignore_errors=True)
     _write_python(parts, wheels, target.parent / PYTHON)
     _write_labs(root, work / "files")
-    if hand_in.form:
-        (work / "files" / SETTINGS).write_text(json.dumps({"form": hand_in.form}) + "\n", encoding="utf-8")
+    write_hand_in(hand_in, work / "files")
     _write_settings(root, parts, work)
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", str(work), "--output-dir", str(target)]
     told = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)

@@ -144,9 +144,7 @@ class HandIn:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 
-def hand_in(
-    student_id: str, lab: str, *, bets: int, done: bool | EllipsisType = ..., code: str = ""
-) -> HandIn:
+def hand_in(student_id: str, lab: str, *, bets: int, done: bool | EllipsisType = ..., code: str = "") -> HandIn:
     """Make the file of what this notebook's checks have judged, when you are done with the lab of that number.
 
     Nothing is made while there are dots in place of `done=True`. `code` is the one that your teacher has given you, if

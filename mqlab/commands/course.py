@@ -59,7 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.what == "codes":
         return _codes(students, options.key)
     labs = select_labs(options.root / "labs", options.lab)
-    count = release(labs, options.directory, students, exam=_exam(options.exam, options.key))
+    count = release(labs, options.directory, students, exam=_exam(options.exam, options.key),
+                    hand_in=options.hand_in)  # fmt: skip
     whose = f" for {len(students)} students" if students else ""
     print(f"{count} notebook{'' if count == 1 else 's'}{whose} in {options.directory}")
     return 0
@@ -219,6 +220,8 @@ def _parser() -> argparse.ArgumentParser:
     exam = "as an exam: no hints, other seeds, truths in the report (needs --key)"
     hand_out.add_argument("--exam", default="", metavar="NAME", help=exam)
     hand_out.add_argument("--key", type=Path, help="the course's key; an exam's seeds come from it")
+    settings = "where it is handed in: a file with a folder or a form, which each gets beside the notebooks"
+    hand_out.add_argument("--hand-in", type=Path, metavar="FILE", help=settings)
     add_root(hand_out)
     codes = commands.add_parser("codes", help="print the code with which each student signs what is handed in")
     codes.add_argument("--students", type=Path, metavar="ROSTER", required=True, help="a CSV file with a column `id`")

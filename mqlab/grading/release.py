@@ -9,8 +9,10 @@ import secrets
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
+from shutil import copyfile
 from typing import Any, NamedTuple
 
+from mqlab.check.hand_in import SETTINGS, read_settings
 from mqlab.errors import LearnerError
 from mqlab.labs.notebook import HAND_IN
 from mqlab.progress import counted
@@ -46,11 +48,13 @@ def exam_code(key: bytes, name: str) -> str:
     return hmac.new(key, f"mqlab-exam/{name}".encode(), sha256).hexdigest()[:16]
 
 
-def release(labs: Iterable[Path], out: Path, students: Sequence[str] = (), *, exam: Exam | None = None) -> int:
+def release(labs: Iterable[Path], out: Path, students: Sequence[str] = (), *, exam: Exam | None = None,
+            hand_in: Path | None = None) -> int:  # fmt: skip
     """Write the labs for each student into OUT/STUDENT/, or once into OUT/ when nobody is named; how many notebooks.
 
     A notebook that is there is not written over: somebody may have worked in it. An exam has no hints, other seeds, and
-    keeps the truths for the report. LearnerError before anything is written.
+    keeps the truths for the report. `hand_in` is a file of settings that each gets beside the notebooks.
+    LearnerError before anything is written.
     """
     notebooks = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in labs}
     if not notebooks:
@@ -60,8 +64,14 @@ def release(labs: Iterable[Path], out: Path, students: Sequence[str] = (), *, ex
         for name in notebooks:
             if (place / name).exists():
                 raise LearnerError(f"{place / name} is there already", "give another directory, or take it away")
+    if hand_in is not None:
+        if not hand_in.is_file():
+            raise LearnerError(f"there is no file {hand_in}", "docs/grading.md says what stands in it")
+        read_settings(hand_in)
     for student, place in counted("students", targets.items(), len(targets)):
         place.mkdir(parents=True, exist_ok=True)
+        if hand_in is not None:
+            copyfile(hand_in, place / SETTINGS)
         for name, notebook in notebooks.items():
             text = json.dumps(_for(student, notebook, exam), indent=1, ensure_ascii=False) + "\n"
             (place / name).write_text(text, encoding="utf-8")

@@ -29,7 +29,7 @@ Version = Literal["student", "solution"]
 Notebook = dict[str, Any]
 _HOW_TO_HAND_IN = (
     "To hand in, write `done=True` in place of the dots: what the checks have judged becomes one file for your "
-    "teacher, with the public mark.\nIf you were given a code, write it behind that: `code=\"...\"`."
+    'teacher, with the public mark.\nIf you were given a code, write it behind that: `code="..."`.'
 )
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

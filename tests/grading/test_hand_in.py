@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mqlab.check import check, hand_in, notebook_bets, predict, reveal
-from mqlab.check.hand_in import seal_of
+from mqlab.check.hand_in import read_settings, seal_of
 from mqlab.check.registry import noted_checks
 from mqlab.commands.cli import main
 from mqlab.grading.bets import BetsReader, question
@@ -374,3 +374,18 @@ def test_an_exam_s_notebook_has_no_cell_that_hands_in(handed_out: Notebook, tmp_
 def test_it_is_read_for_its_own_lab_alone(make: Make) -> None:
     lab = read_lab(ROOT / "labs" / "sources" / "05_push_is_pull.py")
     assert "is of the lab '90_batches'" in read_submission(make(), "ada", lab).unreadable
+
+
+def test_the_settings_are_handed_out_beside_the_notebooks(
+    handed_out: Notebook, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = tmp_path / "mine.json"
+    command = ["course", "release", str(tmp_path / "class"), "--lab", "12", "--root", str(ROOT), "--hand-in"]
+    assert main([*command, str(settings)]) == 2
+    settings.write_text('{"form": "here"}')
+    assert main([*command, str(settings)]) == 2
+    assert "has a form that is no address: 'here'" in capsys.readouterr().err
+    assert not (tmp_path / "class").exists()
+    settings.write_text('{"form": "https://forms.example"}')
+    assert main([*command, str(settings)]) == 0
+    assert read_settings(tmp_path / "class" / "hand_in.json").form == "https://forms.example"

@@ -133,11 +133,11 @@ def test_from_the_front_page_to_a_mark_in_the_gradebook(
     download.save_as(handed_in)
     assert b64decode(student.page.evaluate(READ, handed_in.name)) == handed_in.read_bytes()
 
-    # The teacher marks the file, and, apart from it, the notebook as it is in the browser.
+    # The teacher marks the file, and, apart from it, the notebook as the browser gives it out.
     student.commands("docmanager:save")
-    notebook = tmp_path / "notebooks" / STUDENT / f"{LAB}.ipynb"
-    notebook.parent.mkdir(parents=True)
-    notebook.write_text(json.dumps(student.page.evaluate(READ, notebook.name)))
+    with student.page.expect_download() as downloading:
+        student.commands("docmanager:download")
+    downloading.value.save_as(tmp_path / "notebooks" / STUDENT / f"{LAB}.ipynb")
     for place in ("handed-in", "notebooks"):
         told = ["--out", str(tmp_path / f"marks-{place}"), "--root", str(ROOT), "--hidden", "3"]
         assert main(["grade", str(tmp_path / place), "--key", str(tmp_path / "key"), *told]) == 0
