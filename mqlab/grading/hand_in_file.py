@@ -26,7 +26,7 @@ from mqlab.labs.rules import answers_of
 from mqlab.labs.source import Cell, LabSource, text_argument
 
 MOST_BYTES = 4 * 2**20
-"""Of a hand-in; one of a lab has 10 to 40 KB."""
+"""Of a hand-in; one of a lab has a few KB."""
 SUFFIX = ".json"
 WITH_THE_CODE, OTHERWISE = "with the student's code", "with another code"
 """How a hand-in is signed, where it is."""
