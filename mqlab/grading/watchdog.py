@@ -116,9 +116,17 @@ _UNIX_BUFFER = _unix_buffer()
 """How many bytes may wait in a Unix socket: `net.core.wmem_default`, which no confined process may change."""
 
 
+_SYN_SENT = "02"
+
+
 def _queued(table: str) -> int:
-    """Bytes in the columns tx_queue:rx_queue of /proc/net/tcp and its like, in hexadecimal digits."""
-    queues = (line.split()[4].split(":") for line in table.splitlines()[1:])
+    """Bytes in the columns tx_queue:rx_queue of /proc/net/tcp and its like, in hexadecimal digits.
+
+    A socket that is being connected takes no bytes yet, and for a moment its line shows a number of chance, its first
+    sequence number: such lines are left out.
+    """
+    lines = [line.split() for line in table.splitlines()[1:]]
+    queues = (fields[4].split(":") for fields in lines if fields[3] != _SYN_SENT)
     return sum(int(sent, 16) + int(received, 16) for sent, received in queues)
 
 
