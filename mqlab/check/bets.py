@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from html import escape
 from string import ascii_lowercase
 from types import EllipsisType
@@ -176,6 +177,8 @@ class NotebookBets:
         self._by_name: dict[str, Bet] = {}
         self._shown: set[str] = set()
         """The names of those whose truth was shown to somebody."""
+        self.begun: datetime | None = None
+        """When the first question was asked, by the clock of this machine."""
         self.sealed = False
         """Whether truths are kept for the report: in an exam."""
 
@@ -194,6 +197,7 @@ class NotebookBets:
         """
         if len(choices) > len(ascii_lowercase):
             raise LearnerError(f"{name!r} has {len(choices)} choices", "give at most 26")
+        self.begun = self.begun or datetime.now(UTC)
         asked = Bet(name, question, tuple(choices), unit)
         if prediction is not None and not isinstance(prediction, EllipsisType):
             asked.answer = asked.read(prediction)

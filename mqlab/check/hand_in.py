@@ -44,8 +44,6 @@ MOST_TEXT = 5_000
 """The characters of what a check has said, and of a bet."""
 _LARGEST = 1e300
 _LONGEST_ID = 100
-_BEGUN = datetime.now(UTC)
-"""When this kernel has loaded the checks."""
 
 
 class HandInSettings(NamedTuple):
@@ -188,13 +186,14 @@ def content_of(student_id: str, lab: str, bets: int) -> dict[str, Any]:
         names = ", ".join(missing)
         raise LearnerError(f"not run since the kernel was started: {names}", "run all cells, and then this one again")
     answers = {check.name: [_text(check.name, answer) for answer in noted_checks[check.name][1]] for check in known}
+    now = datetime.now(UTC)
     progress = how_far(student_id, lab, bets=bets)
     return {
         "format": FORMAT,
         "lab": known[0].judge.__module__.rpartition(".")[2],
         "student": student,
         "mqlab": __version__,
-        "times": {"begun": _BEGUN.strftime(MOMENT), "made": datetime.now(UTC).strftime(MOMENT)},
+        "times": {"begun": (notebook_bets.begun or now).strftime(MOMENT), "made": now.strftime(MOMENT)},
         "answers": answers,
         "bets": [_short(bet) for bet in notebook_bets.facts() if _is_plain(bet["answer"])],
         "checks": {check.name: repr(noted_checks[check.name][0])[:MOST_TEXT] for check in known},

@@ -46,7 +46,7 @@ class HandedInFile:
     mqlab: str
     """The version of mqlab that has made it."""
     times: Mapping[str, str]
-    """When its kernel had begun, and when it was made: by the clock of that machine."""
+    """When its first question was asked, and when it was made: by the clock of that machine."""
     keyed: str
     """The keyed hash of its seal; "" where no code was given."""
     content: Mapping[str, Any]

@@ -11,7 +11,7 @@ import pytest
 
 from mqlab import __version__
 from mqlab.check import HandIn, check, hand_in, notebook_bets, predict, reveal
-from mqlab.check.hand_in import FORMAT, HandInSettings, read_settings, seal_of
+from mqlab.check.hand_in import FORMAT, MOMENT, HandInSettings, read_settings, seal_of
 from mqlab.check.progress import cell_of
 from mqlab.check.registry import noted_checks
 from mqlab.errors import LearnerError
@@ -69,7 +69,8 @@ def test_the_file_holds_what_was_judged_and_what_was_bet() -> None:
     assert content["checks"]["90/pull"].startswith("90/pull: passed (2 points)")
     assert content["public_mark"] == "lab 90: 2 of 2 bets, 1 of 1 checks passed over 50 seeds, 2 of 2 points"
     assert content["certificate"].startswith("mqlab-certificate 1 lab=90 student=ada")
-    assert content["times"]["begun"] <= content["times"]["made"]
+    assert notebook_bets.begun is not None
+    assert content["times"]["begun"] == notebook_bets.begun.strftime(MOMENT) <= content["times"]["made"]
     assert content["seal"] == seal_of(content)
     assert made.name == f"90_batches-ada-{content['seal']['sha256'][:8]}.json"
 
