@@ -23,6 +23,7 @@ from mqlab.protocol.java_properties import (
 )
 from mqlab.protocol.topic_config import KVTable
 from mqlab.sim import used_share
+from mqlab.store import BrokerRole, FlushDiskType
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts, Handler
@@ -47,7 +48,8 @@ class AdminSettings:
     """The settings requests of org.apache.rocketmq.broker.processor.AdminBrokerProcessor.
 
     Differs from RocketMQ: changed settings are not written to a file, a restarted process begins with those it was
-    made with; and what no broker could work with is refused (a period of 0 ms, another place or size of the files).
+    made with; and what no broker could work with is refused (a period of 0 ms, another place or size of the files, what
+    RocketMQ takes and then has no thread for: SYNC_FLUSH in a broker that has begun without, another side of replication).
     """
 
     def __init__(self, broker: BrokerParts) -> None:
@@ -75,6 +77,8 @@ class AdminSettings:
             raise RequestError(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
         if fixed := next((name for name in properties if name in FIXED), None):
             raise RequestError(ResponseCode.NO_PERMISSION, f"{fixed} shapes the files of the store, which is open")
+        if refusal := self._needs_restart(properties):
+            raise RequestError(ResponseCode.NO_PERMISSION, refusal)
         try:
             update_settings(properties, broker.broker_config, broker.message_store_config)
         except LearnerError as error:
@@ -85,6 +89,26 @@ class AdminSettings:
             broker.topic_config_manager.data_version.next_version(broker.node.now_ms())
             broker.node.spawn(broker.register_broker_all(), "register broker")
         return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    def _needs_restart(self, properties: dict[str, str]) -> str:
+        """Why settings that a broker's threads were made for cannot be changed so, and what to do; "" if they can."""
+        store = self._broker.message_store
+        in_groups = store.services is not None and store.services.group_commit is not None
+        if properties.get("flushDiskType") == FlushDiskType.SYNC_FLUSH.value and not in_groups:
+            return (
+                "flushDiskType=SYNC_FLUSH: the broker has begun without the thread that synchronous flush needs "
+                "(RocketMQ 5.3.3 takes the value, and then each send fails by a ClassCastException); "
+                "start it anew with this setting"
+            )
+        role = properties.get("brokerRole")
+        masters = (BrokerRole.ASYNC_MASTER.value, BrokerRole.SYNC_MASTER.value)
+        is_slave = store.config.broker_role is BrokerRole.SLAVE
+        if (role == BrokerRole.SLAVE.value and not is_slave) or (role in masters and is_slave):
+            return (
+                f"brokerRole={role}: a running broker does not change between master and slave in that way (RocketMQ 5.3.3 "
+                "takes the value, but nothing begins to copy, or ends); start it anew with brokerRole and brokerId"
+            )
+        return ""
 
     def _get_broker_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         broker = self._broker

@@ -254,7 +254,9 @@ class BrokerController(WholeBroker):
         return control
 
     def follow_settings(self) -> None:
-        """Let cold data control go on or stop, as the settings say."""
+        """Let cold data control go on or stop, and have what a synchronous master needs, as the settings say."""
+        if self.message_store_config.broker_role is not BrokerRole.ASYNC_MASTER:
+            _ = self.ha_service
         if self._cold_data_control is not None:
             self._cold_data_control.follow_settings()
 

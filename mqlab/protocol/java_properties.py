@@ -1,7 +1,8 @@
 """Settings as they travel: the text of a Java properties file, one `name=value` a line.
 
 Java: org.apache.rocketmq.common.MixAll.properties2String, string2Properties, object2Properties and properties2Object.
-Settings are dataclasses whose fields are int, bool or str; a field `listen_port` is the property `listenPort`.
+Settings are dataclasses whose fields are int, bool, str or one of a few words (an Enum); a field `listen_port` is the
+property `listenPort`.
 """
 
 from __future__ import annotations
@@ -34,9 +35,14 @@ def property_names(settings_class: type) -> dict[str, str]:
 
 
 def settings_to_properties(settings: Any) -> dict[str, str]:
-    """All settings of a dataclass by property name, those too that are one of a few words (an Enum)."""
+    """All settings of a dataclass by property name."""
+    return {name: _text(getattr(settings, field)) for field, name in _all_names(settings).items()}
+
+
+def _all_names(settings: Any) -> dict[str, str]:
+    """Field name -> property name, also for those that are one of a few words."""
     words = {f.name: camel_case(f.name) for f in fields(settings) if isinstance(getattr(settings, f.name), Enum)}
-    return {name: _text(getattr(settings, field)) for field, name in (property_names(type(settings)) | words).items()}
+    return property_names(type(settings)) | words
 
 
 def update_settings(properties: dict[str, str], *several: Any) -> None:
@@ -47,7 +53,7 @@ def update_settings(properties: dict[str, str], *several: Any) -> None:
     """
     changed: list[tuple[Any, str, Any]] = []
     for settings in several:
-        by_property = {name: field for field, name in property_names(type(settings)).items()}
+        by_property = {name: field for field, name in _all_names(settings).items()}
         changes = {
             by_property[name]: _value(name, getattr(settings, by_property[name]), text.strip())
             for name, text in properties.items()

@@ -39,7 +39,6 @@ class CommitLog:
         self.requests: deque[DispatchRequest] = deque()
         """What to dispatch of the records that puts have appended, oldest first; of other bytes there is none."""
         self.begin_time_in_lock_ms = 0
-        self._sync = config.flush_disk_type is FlushDiskType.SYNC_FLUSH
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -129,7 +128,8 @@ class CommitLog:
     @property
     def confirm_offset(self) -> int:
         """Up to where messages may be dispatched: with synchronous flush only what the disk has."""
-        return self.mapped_file_queue.flushed_where if self._sync else self.mapped_file_queue.max_offset
+        sync = self.config.flush_disk_type is FlushDiskType.SYNC_FLUSH
+        return self.mapped_file_queue.flushed_where if sync else self.mapped_file_queue.max_offset
 
     def roll_next_file(self, offset: int) -> int:
         """The offset at which the file behind that of `offset` begins."""

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 class StoreServices:
-    """All service threads of one store; `group_commit` is there only with synchronous flush, `flush` works only
-    without.
+    """All service threads of one store; `group_commit` is there only if it begins with synchronous flush, `flush` works
+    only if not. As in RocketMQ that remains when flushDiskType is changed.
     """
 
     def __init__(self, store: DefaultMessageStore) -> None:
@@ -69,7 +69,7 @@ class StoreServices:
         if self.group_commit is None:
             if self.flush.idle:
                 self.flush.wakeup_for_work()
-        elif message.wait_store_msg_ok:
+        elif message.wait_store_msg_ok and self.store.config.flush_disk_type is FlushDiskType.SYNC_FLUSH:
             outcome = self.group_commit.put_request(result)
         else:
             self.group_commit.wakeup()

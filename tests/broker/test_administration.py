@@ -11,6 +11,7 @@ from mqlab.broker.admin_topics import CreateTopicListRequestBody
 from mqlab.protocol import headers as h
 from mqlab.protocol.bodies import ConsumerConnection, ConsumeStats, ProducerConnection, TopicStatsTable
 from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.java_properties import decode_java_properties
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topic_config import (
     ConsumerOffsetSerializeWrapper,
@@ -297,6 +298,68 @@ def test_settings_that_cannot_be_changed(client: Any) -> None:
     assert (secret.code, secret.remark) == (ResponseCode.NO_PERMISSION, "Can not update config in black list.")
     wrong = client.call(RequestCode.UPDATE_BROKER_CONFIG, None, b"brokerPermission=all")
     assert (wrong.code, wrong.remark) == (ResponseCode.SYSTEM_ERROR, "brokerPermission=all is not a number")
+
+
+def settings_of(client: Any) -> dict[str, str]:
+    return decode_java_properties(client.call(RequestCode.GET_BROKER_CONFIG).body.decode())
+
+
+def test_a_broker_that_flushed_before_its_answer_answers_at_once_when_it_is_told_to(make_cluster: Any) -> None:
+    cluster = make_cluster({"flush_disk_type": "SYNC_FLUSH"})
+    client = cluster.client()
+
+    def flushes_before_it_answers() -> bool:
+        assert client.send("T").code == 0
+        kinds = [row[7] for row in cluster.events if row[7] in ("MessageStored", "CommitLogFlushed", "MessageSendAnswered")]
+        last = len(kinds) - kinds[::-1].index("MessageStored")
+        return kinds[last] == "CommitLogFlushed"
+
+    assert flushes_before_it_answers()
+    assert client.call(RequestCode.UPDATE_BROKER_CONFIG, None, b"flushDiskType=ASYNC_FLUSH").code == 0
+    assert settings_of(client)["flushDiskType"] == "ASYNC_FLUSH"
+    assert not flushes_before_it_answers()
+    cluster.run(10)
+    assert len(cluster.seen("CommitLogFlushed")) == 2
+    assert len(messages_of(client.pull("T"))) == 2
+    assert client.call(RequestCode.UPDATE_BROKER_CONFIG, None, b"flushDiskType=SYNC_FLUSH").code == 0
+    assert settings_of(client)["flushDiskType"] == "SYNC_FLUSH"
+    assert flushes_before_it_answers()
+
+
+def test_an_asynchronous_master_waits_for_its_slaves_when_it_is_told_to(cluster: Any, client: Any) -> None:
+    assert client.send("T").code == 0
+    settings = b"brokerRole=SYNC_MASTER\ninSyncReplicas=2\nslaveTimeout=1000"
+    assert client.call(RequestCode.UPDATE_BROKER_CONFIG, None, settings).code == 0
+    assert settings_of(client)["brokerRole"] == "SYNC_MASTER"
+    began = cluster.now_ms
+    assert client.send("T").code == ResponseCode.FLUSH_SLAVE_TIMEOUT
+    assert cluster.now_ms - began >= 1_000
+    assert client.call(RequestCode.UPDATE_BROKER_CONFIG, None, b"brokerRole=ASYNC_MASTER").code == 0
+    assert client.send("T").code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "setting", "reason"),
+    [
+        ("flushDiskType=SYNC_FLUSH", "flushDiskType", "the thread that synchronous flush needs"),
+        ("brokerRole=SLAVE", "brokerRole", "does not change between master and slave"),
+    ],
+)
+def test_what_needs_other_threads_is_refused_with_what_to_do(client: Any, line: str, setting: str, reason: str) -> None:
+    before = settings_of(client)
+    refused = client.call(RequestCode.UPDATE_BROKER_CONFIG, None, f"maxMessageSize=10\n{line}".encode())
+    assert refused.code == ResponseCode.NO_PERMISSION
+    assert refused.remark.startswith(line)
+    assert reason in refused.remark
+    assert "start it anew" in refused.remark
+    assert settings_of(client) == before
+    same = f"{setting}={before[setting]}"
+    assert client.call(RequestCode.UPDATE_BROKER_CONFIG, None, same.encode()).code == 0
+
+
+def test_a_word_that_a_setting_does_not_have_is_refused(client: Any) -> None:
+    refused = client.call(RequestCode.UPDATE_BROKER_CONFIG, None, b"flushDiskType=NEVER")
+    assert (refused.code, refused.remark) == (ResponseCode.SYSTEM_ERROR, "'NEVER' is no FlushDiskType")
 
 
 def test_how_the_broker_is_doing(cluster: Any, client: Any) -> None:
