@@ -97,7 +97,7 @@ class AdminSettings:
         if properties.get("flushDiskType") == FlushDiskType.SYNC_FLUSH.value and not in_groups:
             return (
                 "flushDiskType=SYNC_FLUSH: the broker has begun without the thread that synchronous flush needs "
-                "(RocketMQ 5.3.3 takes the value, and then each send fails by a ClassCastException); "
+                "(RocketMQ 5.3.3 takes the value; then each send fails by a ClassCastException, and yet is stored); "
                 "start it anew with this setting"
             )
         role = properties.get("brokerRole")
