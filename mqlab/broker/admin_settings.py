@@ -48,8 +48,9 @@ class AdminSettings:
     """The settings requests of org.apache.rocketmq.broker.processor.AdminBrokerProcessor.
 
     Differs from RocketMQ: changed settings are not written to a file, a restarted process begins with those it was
-    made with; and what no broker could work with is refused (a period of 0 ms, another place or size of the files, what
-    RocketMQ takes and then has no thread for: SYNC_FLUSH in a broker that has begun without, another side of replication).
+    made with; and what no broker could work with is refused (a period of 0 ms, another place or size of the files, and
+    what RocketMQ takes and has no thread for: SYNC_FLUSH in a broker that has begun without, another side of
+    replication).
     """
 
     def __init__(self, broker: BrokerParts) -> None:
@@ -105,8 +106,8 @@ class AdminSettings:
         is_slave = store.config.broker_role is BrokerRole.SLAVE
         if (role == BrokerRole.SLAVE.value and not is_slave) or (role in masters and is_slave):
             return (
-                f"brokerRole={role}: a running broker does not change between master and slave in that way (RocketMQ 5.3.3 "
-                "takes the value, but nothing begins to copy, or ends); start it anew with brokerRole and brokerId"
+                f"brokerRole={role}: a running broker does not change between master and slave in that way (RocketMQ "
+                "5.3.3 takes the value, but nothing begins to copy, or ends); start it anew with brokerRole and brokerId"
             )
         return ""
 

@@ -7,7 +7,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Container, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Container, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +21,9 @@ from mqlab.sim.schedule import parse_time_us
 if TYPE_CHECKING:
     from pathlib import PurePath
 
-    from mqlab.serving.served import Served
+    from mqlab.serving.served import Served, ServedProcess
+
+    Listener = tuple[str, socket.socket]
 
 BACKLOG = 1_024
 """How many connections may wait to be taken in at a port (NettyServerConfig.serverSocketBacklog)."""
@@ -79,17 +81,13 @@ class Serving:
         check_count("most_connections", most_connections, "write lab.serve(most_connections=100)")
         certified = Tls(tls, tls_certificate, tls_key)
         wanted = _reachable(lab, reach)
-        served = _addresses(lab)
-        if not served:
-            raise LearnerError("there is nothing to serve in this world", "start a name server and a broker first")
-        if lab.world.outside.served:
-            raise LearnerError("this world is served already", "close that one first: serving.close()")
+        served = _servable(lab)
         self.lab = lab
         self.host = host
-        proxies = {process.name: process.address for process in lab.proxies}
-        brokers = {process.name: process.address for process in lab.brokers}
-        sockets = _open(host, _checked(ports or {}, [*served, *proxies]), brokers)
-        self.ports: dict[str, int] = {name: sockets[name].getsockname()[1] for name in (*served, *proxies)}
+        sockets = _open(host, _checked(ports or {}, [*served, *_named(lab.proxies)]), _named(lab.brokers))
+        self.ports: dict[str, int] = {
+            name: sockets[name].getsockname()[1] for name in (*served, *_named(lab.proxies))
+        }
         """The port of each process, by its name."""
         try:
             outer = _outer(served, self.ports, advertise)
@@ -98,29 +96,25 @@ class Serving:
                 sock.close()
             raise
         with lab.world.door:
-            settled_us = lab.world.now_us + SETTLED_US
-            lab.act("set_epoch", epoch_ms=(time.time_ns() // 1_000 - settled_us) // 1_000)
-            while lab.world.now_us < settled_us:
-                lab.world.run_to(settled_us)
-            lab.act("advertise", addresses=outer)
-            if lab.world.outside.reachable != set(wanted):
-                lab.act("reach", addresses=wanted)
-            lab.act("locate", addresses=_located(lab, outer, THIS_MACHINE if host in ANY_HOST else host))
-        self._edge = Edge(
-            lab,
-            [
-                *((address, sockets[name]) for name, address in served.items()),
-                *((address, sockets[f"{name}{VIP}"]) for name, address in brokers.items()),
-            ],
-            [(address, sockets[name]) for name, address in proxies.items()],
-            most_connections,
-            certified,
-            _teller(lab),
-        )
+            _set_clocks(lab)
+            self._tell_the_world(outer, wanted)
+        self._edge = Edge(lab, *_listeners(lab, served, sockets), most_connections, certified, _teller(lab))
         self._thread = threading.Thread(target=self._run, name="mqlab serving", daemon=True)
         self._ready = threading.Event()
         self._over = threading.Event()
-        lab.world.outside.served = True
+        self._begin()
+
+    def _tell_the_world(self, outer: Mapping[str, str], reachable: Sequence[str]) -> None:
+        """Whom its brokers are to be found at from outside, and whom its processes may reach there."""
+        lab = self.lab
+        lab.act("advertise", addresses=outer)
+        if lab.world.outside.reachable != set(reachable):
+            lab.act("reach", addresses=reachable)
+        lab.act("locate", addresses=_located(lab, outer, THIS_MACHINE if self.host in ANY_HOST else self.host))
+
+    def _begin(self) -> None:
+        """Take in connections from now on; raises what prevents it."""
+        self.lab.world.outside.served = True
         self._thread.start()
         if not self._ready.wait(START_SECONDS):
             raise SimulationError(f"the sockets were not open after {START_SECONDS:g} s")
@@ -275,14 +269,42 @@ def _teller(lab: Served) -> Callable[[], object] | None:
     return ask
 
 
-def _addresses(lab: Served) -> dict[str, str]:
+def _servable(lab: Served) -> dict[str, str]:
     """What can be served: the address in its world of each name server and broker, by its name; "broker-a-ha" is where
-    slaves copy broker-a's log from.
+    slaves copy broker-a's log from. LearnerError if there is nothing, or all of it is served already.
     """
-    served = {process.name: process.address for process in lab.name_servers}
+    served = _named(lab.name_servers)
     for process in lab.brokers:
         served |= {process.name: process.address, f"{process.name}{HA}": process.ha_address}
+    if not served:
+        raise LearnerError("there is nothing to serve in this world", "start a name server and a broker first")
+    if lab.world.outside.served:
+        raise LearnerError("this world is served already", "close that one first: serving.close()")
     return served
+
+
+def _named(processes: Iterable[ServedProcess]) -> dict[str, str]:
+    """The address in its world of each process, by its name."""
+    return {process.name: process.address for process in processes}
+
+
+def _set_clocks(lab: Served) -> None:
+    """Let the world's clocks show this machine's time, in a world of which nobody has heard for a while."""
+    settled_us = lab.world.now_us + SETTLED_US
+    lab.act("set_epoch", epoch_ms=(time.time_ns() // 1_000 - settled_us) // 1_000)
+    while lab.world.now_us < settled_us:
+        lab.world.run_to(settled_us)
+
+
+def _listeners(
+    lab: Served, served: Mapping[str, str], sockets: Mapping[str, socket.socket]
+) -> tuple[list[Listener], list[Listener]]:
+    """Each address in the world with the socket at which it is served: of what speaks remoting, and of proxies."""
+    remoting = [
+        *((address, sockets[name]) for name, address in served.items()),
+        *((address, sockets[f"{name}{VIP}"]) for name, address in _named(lab.brokers).items()),
+    ]
+    return remoting, [(address, sockets[name]) for name, address in _named(lab.proxies).items()]
 
 
 _REACHABLE = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]\s]+)(:(?P<port>[1-9]\d{0,4}))?")

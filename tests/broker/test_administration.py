@@ -310,7 +310,8 @@ def test_a_broker_that_flushed_before_its_answer_answers_at_once_when_it_is_told
 
     def flushes_before_it_answers() -> bool:
         assert client.send("T").code == 0
-        kinds = [row[7] for row in cluster.events if row[7] in ("MessageStored", "CommitLogFlushed", "MessageSendAnswered")]
+        wanted = ("MessageStored", "CommitLogFlushed", "MessageSendAnswered")
+        kinds = [row[7] for row in cluster.events if row[7] in wanted]
         last = len(kinds) - kinds[::-1].index("MessageStored")
         return kinds[last] == "CommitLogFlushed"
 

@@ -77,7 +77,7 @@ def test_a_shorter_time_brings_the_message_back_soon(shop: Shop, consumer: Simpl
 
 @pytest.mark.parametrize("begins_at", ["its own place", "the first of its pop"])
 def test_an_ack_after_another_time_counts_unless_the_handle_names_the_check_point_of_before(begins_at: str) -> None:
-    """RocketMQ's issue 9583: a real proxy in local mode keeps the old beginning in the new handle, and the ack is lost."""
+    """RocketMQ's issue 9583: a proxy in local mode keeps the old beginning in the new handle, and the ack is lost."""
     shop = Shop(queues=1)
     consumer = shop.simple_consumer(await_duration=5_000)
     shop.send(*"abcdefghij")
