@@ -101,6 +101,15 @@ class Edge:
         self._began_us = 0
 
     @property
+    def paused(self) -> bool:
+        """Whether the world's time stands still."""
+        return self.lab.world.outside.paused
+
+    @paused.setter
+    def paused(self, paused: bool) -> None:
+        self.lab.world.outside.paused = paused
+
+    @property
     def connections(self) -> int:
         """How many programs are connected at this moment."""
         return sum(not isinstance(arrival, LineOut) for arrival in self._arrivals)
@@ -110,7 +119,7 @@ class Edge:
         self._loop, self._thread = asyncio.get_running_loop(), get_ident()
         gates: list[Gate] = []
         outside, door = self.lab.world.outside, self.lab.world.door
-        outside.output, outside.dial = self._output, self._dial
+        outside.output, outside.dial, outside.thread = self._output, self._dial, self._thread
         self._from_now_on()
         calls = None
         try:

@@ -128,7 +128,7 @@ class Serving:
             else:
                 asyncio.run(self._edge.run(self._ready))
         finally:
-            self.lab.world.outside.served = False
+            self.lab.world.outside.served, self.lab.world.outside.thread = False, 0
             self._ready.set()
             self._over.set()
 

@@ -150,8 +150,17 @@ class Outside:
         self._dialled = 0
         self.served = False
         """Whether real sockets lead here at this moment."""
+        self.paused = False
+        """Whether the time of a served world stands still."""
+        self.thread = 0
+        """The thread that plays a served world; 0 while nobody serves it."""
         self.last_number = 0
         """The number of the connection that came last."""
+
+    @property
+    def passes(self) -> bool:
+        """Whether the world's time passes by itself, as the real time does."""
+        return self.served and not self.paused
 
     def forget_output(self) -> None:
         """From now on nobody is outside."""

@@ -173,6 +173,10 @@ class History:
     def cursor(self, place: int) -> None:
         self._cursor = None if self._follow and place >= len(self) else place
 
+    def hold(self, place: int) -> None:
+        """Put the cursor behind `place` events, where it stays although there may be the end and more events come."""
+        self._cursor = place
+
     @property
     def at_cursor(self) -> Record | None:
         """The last event behind the cursor: the one that happened most recently, seen from there. None at the start."""

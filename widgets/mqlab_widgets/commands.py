@@ -240,7 +240,8 @@ def branch(session: Session, number: int | str) -> None:
 
 
 def _goes_on(session: Session) -> bool:
-    return not session.cursor.at_end or session.lab.world.next_due_us() is not None
+    world = session.lab.world
+    return not session.cursor.at_end or world.next_due_us() is not None or world.outside.passes
 
 
 def _can_play(session: Session) -> bool:

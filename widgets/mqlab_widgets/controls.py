@@ -36,6 +36,8 @@ TABS = {
 }
 """Name -> what is written on the tab."""
 MOST_MACHINES = 12
+LEAST_BEHIND_S = 0.5
+"""Who sees what has happened so shortly ago sees it live."""
 ICONS = {
     "start": "M3 3v10M13 3L6 8l7 5z",
     "back": "M11 3L4 8l7 5z",
@@ -108,7 +110,7 @@ def bar_html(session: Session) -> str:
         + step("step_event", "One event on (n)")
         + step("now", "To the present (End)"),
         _pace(session),
-        '<output class="mq-clock" data-key="clock" aria-label="time"></output>',
+        f'<output class="mq-clock" data-key="clock" aria-label="time"></output>{_behind(session)}',
         _button("menu", f"{icon('break')}<span>Break</span>", "Break something (b)", does=False, aria__label="Break")
         + (_button("share", f"{icon('share')}<span>Share</span>", "A text that brings back this world at this event",
                    aria__label="Share") if "share" in offers else "")
@@ -131,6 +133,19 @@ def _pace(session: Session) -> str:
     return f'<select tabindex="-1" data-do="pace" data-key="pace" aria-label="Pace" title="{tip}">{shown}</select>'
 
 
+def _behind(session: Session) -> str:
+    """How far what is shown is behind a world that passes by itself, and what was left out to be no further."""
+    if not session.lab.world.outside.passes:
+        return ""
+    seconds = session.cursor.behind_us / 1_000_000
+    words = f"{seconds:.1f} s behind" if seconds >= LEAST_BEHIND_S else "live"
+    left_out = session.player.left_out
+    if left_out:
+        words = f"{words}, {left_out:,} events left out"
+    tip = "The world passes by itself, as real time does; at story pace what happens there is told somewhat later"
+    return f'<output class="mq-behind" data-key="behind" aria-label="behind the present" title="{tip}">{words}</output>'
+
+
 def _pace_name(pace: str | float) -> str:
     return pace if isinstance(pace, str) else f"{pace:g}"
 
@@ -146,7 +161,7 @@ def _way_back(session: Session) -> str:
     if session.back_offer is not None:
         place, words = session.back_offer
         parts.append(_button("back_to", escape(words), "Where you were before", data__place=place))
-    if session.cursor.past:
+    if session.cursor.past or (session.player.follows and session.cursor.behind_us / 1_000_000 >= LEAST_BEHIND_S):
         parts.append(_button("now", "Now", "To the present (End)", data__key="to-now", class_="mq-now"))
     return "".join(parts)
 

@@ -76,6 +76,16 @@ class Cursor:
             return self.lab.world.now_us
         return 0 if event is None else event.ts_us
 
+    @property
+    def behind_us(self) -> int:
+        """How long ago the next event behind the cursor has happened, in a world that passes by itself; 0 if all that
+        has happened is shown.
+        """
+        place, history = self.place(), self.lab.history
+        if place >= len(history) or not self.lab.world.outside.passes:
+            return 0
+        return max(0, self.lab.world.now_us - int(history.row(place)[2]))
+
     def place(self) -> int:
         """How many events lie behind what is shown: the cursor, or less while a cell plays faster than one can see."""
         cursor = self.lab.history.cursor

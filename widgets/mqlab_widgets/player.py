@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from threading import Event
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet, ref
@@ -68,6 +68,21 @@ class Player:
         return self._telling is not None and self._telling.live
 
     @property
+    def follows(self) -> bool:
+        """Whether it tells what happens in a world that is served, and passes by itself."""
+        return self._telling is not None and self._telling.follows
+
+    @property
+    def left_out(self) -> int:
+        """How many events of a served world this play has left out, because more happens than can be told."""
+        return self._telling.left_out if self._telling is not None else 0
+
+    def hold(self) -> None:
+        """Let the cursor stand where the story of a served world stands, which goes on meanwhile."""
+        if self._telling is not None and self._telling.follows:
+            self._telling.hold()
+
+    @property
     def pace(self) -> Pace:
         """ "story", or seconds of the world per second."""
         return self._pace
@@ -91,7 +106,9 @@ class Player:
                 "here is no loop in which a world could pass by itself", "use lab.run_for(seconds=5)"
             )
         self.began += 1
-        self._telling = Telling(lab, self.views, self._pace)
+        with lab.world.door:
+            self._telling = Telling(lab, self.views, self._pace, follows=lab.world.outside.passes)
+            self.hold()
         if self.watch is not None:
             self.watch.paused = True
         self._task = loop.create_task(self._run(self._telling))
@@ -158,8 +175,11 @@ class Player:
 
     def _tell(self, telling: Telling, now_ms: int) -> str | None:
         """Tell what is due on the screen; if it ends there, why."""
+        lab = self._lab()
         try:
-            return telling.tell(now_ms, now_ms + AHEAD_MS, self.clock)
+            # What is followed waits a moment; what is played holds the door itself.
+            with lab.world.door if lab is not None and telling.follows else nullcontext():
+                return telling.tell(now_ms, now_ms + AHEAD_MS, self.clock)
         finally:
             telling.send()
 

@@ -97,7 +97,8 @@ class Session:
     @property
     def another_plays(self) -> bool:
         """Whether a cell is playing the world at this moment (it can only be seen from another thread)."""
-        return self.lab.world.door.is_playing
+        world = self.lab.world
+        return world.door.is_playing and world.door.thread != world.outside.thread
 
     @property
     def searching(self) -> str:
@@ -235,4 +236,5 @@ class Session:
 
     def changed(self) -> None:
         """Something was done to the world, by this view or by another one of it."""
+        self.player.hold()
         self._changed()

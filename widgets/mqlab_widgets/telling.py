@@ -2,6 +2,10 @@
 
 The cursor of the history moves on event by event; the world itself is played when the cursor has come to the newest
 event. So play in the past shows the record, and what is shown is always the state at the cursor.
+
+A world that is served passes by itself, as the real time does. It is followed: what has happened is told at its pace,
+somewhat behind, and nothing is played. What would take longer to tell than it took to happen is shortened: first what is
+routine, and when that does not help all that is not told yet.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from mqlab.trace.record import KIND
 from mqlab.trace.state import reader_of
+from mqlab_widgets.scene.acts import NOTHING, is_routine
 from mqlab_widgets.story_clock import SILENCE_US, LinearClock, StoryClock
 
 if TYPE_CHECKING:
@@ -31,6 +36,11 @@ LONGEST_SILENCE_US = 60_000_000
 """A world in which nothing is to be seen any more passes at this speed: so much for each tick."""
 MOST_BEHIND = 1_000
 """When somebody else has played more events than this, the story goes on from the present."""
+HURRY_US = 2_000_000
+"""Behind a served world by more than this, its story leaves out what is routine."""
+MOST_BEHIND_US = 10_000_000
+"""By more than this, it leaves out all that was not told, and goes on from the present."""
+NO_LONGER_SERVED = "The world is no longer served. Play lets it pass here."
 FRAME_US = 200
 """What a frame takes between two machines, unless told otherwise."""
 LEAST_FLIGHT_MS, LONGEST_FLIGHT_MS = 16, 800
@@ -71,11 +81,16 @@ class _Next(NamedTuple):
 
 
 class Telling:
-    """One play of a world for its views: reads or plays events, and says when each is seen."""
+    """One play of a world for its views: reads or plays events, and says when each is seen. With `follows` it plays
+    none, but waits for what happens by itself.
+    """
 
-    def __init__(self, lab: Lab, views: WeakSet[View], pace: Pace) -> None:
+    def __init__(self, lab: Lab, views: WeakSet[View], pace: Pace, *, follows: bool = False) -> None:
         self._lab = lab
         self._views = views
+        self.follows = follows
+        self.left_out = 0
+        """How many events were not told, or told without what moves, since that would have taken too long."""
         self.live = False
         """Whether the newest event was reached, so that the world is played and not its record."""
         self._begin(0)
@@ -99,7 +114,16 @@ class Telling:
     @property
     def _now_us(self) -> int:
         event = self._lab.history.at_cursor
-        return self._lab.world.now_us if self.live else event.ts_us if event is not None else 0
+        if self.live and (not self.follows or self._place == len(self._lab.history)):
+            return self._lab.world.now_us
+        return event.ts_us if event is not None else 0
+
+    @property
+    def _behind_us(self) -> int:
+        """How long ago the next event to tell has happened, in a world that is followed; 0 if all is told."""
+        if not self.follows or self._place >= len(self._lab.history):
+            return 0
+        return self._lab.world.now_us - int(self._lab.history.row(self._place)[2])
 
     def keep(self, pace: Pace) -> None:
         """Go on at this pace."""
@@ -113,6 +137,8 @@ class Telling:
         """Tell what is to be seen up to a time of the screen; if there it ends, why."""
         if not self._views:
             return ""
+        if self.follows and not any(view.watched for view in self._views):
+            return None
         self._follow_others(now_ms)
         self._clock.not_before = now_ms
         deadline = clock() + BUSY_SECONDS
@@ -122,6 +148,8 @@ class Telling:
             while clock() < deadline:
                 if self._next is None:
                     if self._read == len(self._lab.history):
+                        if self.follows:
+                            return self._wait(now_ms)
                         if self._lab.world.next_due_us() is None:
                             return NOTHING_LEFT
                         if not self._play(until_ms):
@@ -139,8 +167,23 @@ class Telling:
             self._close()
         return None
 
+    def _wait(self, now_ms: int) -> str | None:
+        """All that has happened in a world that is followed is told."""
+        self.live = True
+        if self._quiet:
+            self._clock.at = max(self._clock.at, now_ms)
+            for view in self._views:
+                view.story.open(self._clock.at)
+            self._tell_quiet()
+        return None if self._lab.world.outside.served else NO_LONGER_SERVED
+
     def _let_time_pass(self, screen: LinearClock, until_ms: int) -> None:
         """Nothing more happens up to this time of the screen, and the clock goes on."""
+        if self.follows:
+            # Not beyond the present, which nobody can make come sooner.
+            if screen.world_us(until_ms) > self._lab.world.now_us:
+                screen.restart(self._lab.world.now_us, until_ms)
+            return
         if self._next is not None or self._read == len(self._lab.history):
             self._close()
             for view in self._views:
@@ -150,8 +193,9 @@ class Telling:
     def _follow_others(self, now_ms: int) -> None:
         """A cell may have played the world, or moved the cursor."""
         history = self._lab.history
-        far = self.live and len(history) - self._read > MOST_BEHIND
+        far = self.live and (len(history) - self._read > MOST_BEHIND or self._behind_us > MOST_BEHIND_US)
         if far:
+            self.left_out += len(history) - self._place
             history.move_to(len(history))
         if far or history.cursor not in (self._place, len(history)):
             self._begin(now_ms)
@@ -195,6 +239,9 @@ class Telling:
         taker = self._takers.get(row[KIND])
         if taker is not None:
             taker(record)
+        if self.live and self._behind_us > HURRY_US and is_routine(record, self._front):
+            self.left_out += 1
+            return _Next(record, WeakKeyDictionary(), NOTHING)
         moves = WeakKeyDictionary({view: view.story.moves(record, self._front) for view in self._views})
         return _Next(record, moves, next(iter(moves.values())))
 
@@ -245,9 +292,16 @@ class Telling:
 
     def _close(self, us: int = 0) -> None:
         """What was told so far is one picture."""
-        self._lab.history.cursor = self._place
+        self.hold()
         for view in self._views:
             view.story.close(us)
+
+    def hold(self) -> None:
+        """Let the cursor stand behind what was told, whatever happens meanwhile."""
+        if self.follows:
+            self._lab.history.hold(self._place)
+        else:
+            self._lab.history.cursor = self._place
 
     def _is_breakpoint(self, row: tuple[object, ...]) -> bool:
         return any(breakpoint_.matches(row) for breakpoint_ in self._lab.breakpoints)
@@ -265,6 +319,8 @@ class Telling:
             words = self._flow_to(screen.world_us(at), streams, deadline, clock)
             screen.take(self._now_us)
             screen.at = at
+            if self.follows and screen.world_us(at) > self._lab.world.now_us:
+                screen.restart(self._lab.world.now_us, at)
             for view in self._views:
                 view.story.flow(at, streams.acts(view))
             self._close()
@@ -286,9 +342,11 @@ class Telling:
                 if row[KIND] in _SENT:
                     streams.note(record, self._front, self._views)
                 if self._is_breakpoint(row):
-                    self._lab.history.cursor = self._place
+                    self.hold()
                     return f"Stopped at a breakpoint: {record}"
             self.live = True
+            if self.follows:
+                return None if world.outside.served else NO_LONGER_SERVED
             due_us = world.next_due_us()
             if due_us is None:
                 return NOTHING_LEFT
@@ -299,8 +357,12 @@ class Telling:
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Tell what has been played already, so that the cursor stands at the world's present."""
-        if self.live:
+        """Tell what has been played already, so that the cursor stands at the world's present. What has happened in a
+        world that is followed is not told any more: the picture stands still, and the world goes on.
+        """
+        if self.follows:
+            self._close()
+        elif self.live:
             self.tell_to(len(self._lab.history))
 
     def tell_step(self, place: int) -> None:

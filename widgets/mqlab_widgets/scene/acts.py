@@ -52,6 +52,10 @@ FLASHES = {
 }
 
 
+ROUTINE = (
+    "PullHeld", "PullWoken", "PopHeld", "PopWoken", "OffsetUpdated", "CommitLogFlushed", "MessagesPolled", "ReplicaAcked",
+)  # fmt: skip
+"""What belongs to the everyday of a machine, of what the story rests on."""
 ENDS = (
     "NodeCrashed", "PowerLost", "ConnectionBroken", "ConnectionClosed", "MasterDisconnected", "ReplicaDisconnected",
 )  # fmt: skip
@@ -110,6 +114,22 @@ def acts_of(record: Record, board: StageBoard, scene: Scene) -> Moves:
         if spot is not None:
             acts.append(Act("flash", f"{kind}@{record.node}", spot, FLASH_MS))
     return Moves(tuple(acts), rest) if acts or rest else NOTHING
+
+
+def is_routine(record: Record, board: StageBoard) -> bool:
+    """Whether the event is nothing that a message does: a frame without one (a heartbeat, a question for a route, an
+    empty answer to a pull), or housekeeping. The board has taken it already.
+    """
+    if record.kind in ("RequestSent", "ResponseSent"):
+        connection, frame, local = record.row[8:11]
+        return _is_empty(board.flights.get(f"{connection}:{local}:{frame}"))
+    if record.kind in ("RequestReceived", "ResponseReceived"):
+        return _is_empty(board.landed.get(record.node))
+    return record.kind in ROUTINE
+
+
+def _is_empty(flight: Flight | None) -> bool:
+    return flight is None or flight.kind in ("other", REPORT) or (flight.kind in ("pull", "answer") and not flight.keys)
 
 
 def _sent(record: Record, board: StageBoard, scene: Scene) -> Moves:
