@@ -107,7 +107,7 @@ from mqlab.commands.serve import opened
 from mqlab_widgets import Stepper
 
 lab, serving = opened({arguments!r})
-Stepper(lab)"""
+Stepper(lab, play=True)"""
 
 
 def _watch(arguments: list[str], options: argparse.Namespace) -> int:

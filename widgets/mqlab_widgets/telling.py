@@ -38,8 +38,8 @@ MOST_BEHIND = 1_000
 """When somebody else has played more events than this, the story goes on from the present."""
 HURRY_US = 2_000_000
 """Behind a served world by more than this, its story leaves out what is routine."""
-MOST_BEHIND_US = 10_000_000
-"""By more than this, it leaves out all that was not told, and goes on from the present."""
+MOST_BEHIND_US, MOST_EVENTS_BEHIND = 10_000_000, 5_000
+"""By more than one of these, it leaves out all that was not told, and goes on from the present."""
 NO_LONGER_SERVED = "The world is no longer served. Play lets it pass here."
 FRAME_US = 200
 """What a frame takes between two machines, unless told otherwise."""
@@ -193,7 +193,8 @@ class Telling:
     def _follow_others(self, now_ms: int) -> None:
         """A cell may have played the world, or moved the cursor."""
         history = self._lab.history
-        far = self.live and (len(history) - self._read > MOST_BEHIND or self._behind_us > MOST_BEHIND_US)
+        most = MOST_EVENTS_BEHIND if self.follows else MOST_BEHIND
+        far = self.live and (len(history) - self._read > most or self._behind_us > MOST_BEHIND_US)
         if far:
             self.left_out += len(history) - self._place
             history.move_to(len(history))

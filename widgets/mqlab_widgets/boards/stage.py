@@ -12,7 +12,7 @@ from mqlab_widgets.boards.stage_brokers import StageBrokers
 from mqlab_widgets.boards.stage_clients import StageClients
 from mqlab_widgets.boards.stage_copies import StageCopies
 from mqlab_widgets.boards.stage_machines import StageMachines
-from mqlab_widgets.boards.stage_state import DOWN, Strip, words_of_waiting
+from mqlab_widgets.boards.stage_state import DOWN, OUTSIDE, Strip, words_of_waiting
 from mqlab_widgets.labels import SENDER_LETTERS
 
 PROCESSES = {"NameServerProcess": "namesrv", "BrokerProcess": "broker", "ProxyProcess": "proxy"}
@@ -25,7 +25,9 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients):
     title: ClassVar[str] = "The world"
 
     def kind_of(self, node: str) -> str:
-        """ "namesrv", "proxy", "broker", "slave", "producer", "consumer" or "machine"."""
+        """ "namesrv", "proxy", "broker", "slave", "producer", "consumer", "machine" or, of programs outside, "outside"."""
+        if node == OUTSIDE:
+            return "outside"
         process = self.lab.processes.get(node)
         name = type(process).__name__
         if node in self.slaves:
@@ -36,6 +38,11 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients):
         if "producer" in role or (not role and node.startswith("producer")):
             return "producer"
         return "consumer" if role or node.startswith("consumer") else "machine"
+
+    @property
+    def connected_outside(self) -> int:
+        """How many connections programs outside have."""
+        return sum(OUTSIDE in ends for ends in self.connections.values())
 
     def queues_of(self, broker: str, *, system: bool = False) -> dict[str, dict[int, Strip]]:
         """Topic -> queue id -> the queue, of all that have messages or an owner."""
@@ -73,6 +80,8 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients):
         return lines or ["no machine has started yet"]
 
     def _line(self, node: str) -> str:
+        if node == OUTSIDE:
+            return f"{node} have {self.connected_outside} connections"
         kind, state = self.kind_of(node), self.states[node]
         parts = [f"{node} ({kind}) is {state}"]
         for topic, queues in self.queues_of(node).items():

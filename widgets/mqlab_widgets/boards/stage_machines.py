@@ -8,7 +8,7 @@ from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.route import MASTER_ID
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.stage_notes import StageNotes
-from mqlab_widgets.boards.stage_state import DOWN, FROZEN, RUNNING, Consumer, Flight, Producer, Queue
+from mqlab_widgets.boards.stage_state import DOWN, FROZEN, OUTSIDE, RUNNING, Consumer, Flight, Producer, Queue
 
 SENDS = {RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE}
 PULLS = {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.POP_MESSAGE}
@@ -117,9 +117,23 @@ class StageMachines(StageNotes):
 
     def on_connection_opened(self, record: Record) -> None:
         ends = (record.node, self.name_of(record.remote))
+        if self.name_of(record.local) == record.local:
+            ends = (OUTSIDE, record.node)
+            self.states[OUTSIDE] = RUNNING
         self.connections[record.connection] = ends
         if ends[::-1] not in self.wires:
             self.wires[ends] = None
+
+    def _end_of(self, address: str) -> str:
+        """Who is at an address: a machine, or programs outside, once there are any."""
+        name = self.name_of(address)
+        return OUTSIDE if name == address and OUTSIDE in self.states else name
+
+    def _leaves(self, name: str, flight: Flight) -> None:
+        if flight.target == OUTSIDE:
+            self.given = {name: flight}
+        else:
+            self.flights[name] = flight
 
     def on_request_sent(self, record: Record) -> None:
         # Half of all events are frames, so these read the row itself: connection, frame, local, remote come first.
@@ -136,8 +150,8 @@ class StageMachines(StageNotes):
         elif code in ABOUT_TRANSACTIONS:
             key, kind = self.saying.pop(node, ("", "other"))
         keys = (key,) if key else ()
-        flight = Flight(node, self.name_of(remote), name, kind, False, keys, len(keys), queue, record.ts_us)
-        self.flights[f"{connection}:{local}:{frame}"] = flight
+        flight = Flight(node, self._end_of(remote), name, kind, False, keys, len(keys), queue, record.ts_us)
+        self._leaves(f"{connection}:{local}:{frame}", flight)
 
     def _attempt(self, record: Record) -> str:
         return self.sending.get(record.node, ((-1, -1), ""))[1]
@@ -152,12 +166,14 @@ class StageMachines(StageNotes):
         if answered is not None:
             queue, keys, count = answered
         kind = "pull" if answered is not None else "answer" if code == 0 else "refusal"
-        flight = Flight(node, self.name_of(remote), record.response_name, kind, True, keys, count, queue, record.ts_us)
-        self.flights[f"{connection}:{local}:{frame}"] = flight
+        flight = Flight(node, self._end_of(remote), record.response_name, kind, True, keys, count, queue, record.ts_us)
+        self._leaves(f"{connection}:{local}:{frame}", flight)
 
     def on_request_received(self, record: Record) -> None:
         connection, frame, _, remote = record.row[8:12]
         flight = self.flights.pop(f"{connection}:{remote}:{frame}", None)
+        if flight is None and self._end_of(remote) == OUTSIDE:
+            flight = _from_outside(record)
         if flight is not None:
             self.landed[record.node] = flight
 
@@ -179,3 +195,12 @@ class StageMachines(StageNotes):
 
     def on_link_healed(self, record: Record) -> None:
         self.cut.pop((record.source, record.target), None)
+
+
+def _from_outside(record: Record) -> Flight:
+    """What a program outside has sent, of which nothing is known before it is there."""
+    code, name = record.row[13:15]
+    response = record.kind == "ResponseReceived"
+    kinds = (("send", SENDS), ("pull", PULLS), ("ack", ACKS), ("back", {RequestCode.CONSUMER_SEND_MSG_BACK}))
+    kind = next((kind for kind, codes in kinds if code in codes), "other")
+    return Flight(OUTSIDE, record.node, name, "answer" if response else kind, response, (), 0, None, record.ts_us)

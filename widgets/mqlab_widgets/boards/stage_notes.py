@@ -40,6 +40,8 @@ class StageNotes(Board):
         """Frames that died with the newest event that ended a process or a connection."""
         self.landed: dict[str, Flight] = {}
         """Machine -> the frame that it got last."""
+        self.given: dict[str, Flight] = {}
+        """The frame that a program outside was given last: nothing in the world says when it arrives."""
         self.strips: dict[Queue, Strip] = {}
         self.logs: dict[str, Log] = {}
         self.copied: dict[tuple[str, str], int] = {}

@@ -26,6 +26,10 @@ Queue = tuple[str, str, int]
 """(machine of the broker, topic, queue id)"""
 
 
+OUTSIDE = "programs outside"
+"""Who is at the other end of connections that come from no machine of the world: one card stands for all of them."""
+
+
 class Flight(NamedTuple):
     """A frame on its way. `kind` is "send", "pull", "back", "ack", "answer", "refusal", "copy" (a piece of the commit
     log), "report" (a slave says what it has) or "other", and of transactions "commit", "rollback" or "question"; `keys`

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC
 from mqlab_widgets.boards.stage_copies import piece_id, report_id
-from mqlab_widgets.boards.stage_state import COMMIT, COPY, DELAYED, REPORT, ROLLBACK
+from mqlab_widgets.boards.stage_state import COMMIT, COPY, DELAYED, OUTSIDE, REPORT, ROLLBACK
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.scene import rest_of
 from mqlab_widgets.story_clock import FLIGHT_MS
@@ -122,7 +122,8 @@ def is_routine(record: Record, board: StageBoard) -> bool:
     """
     if record.kind in ("RequestSent", "ResponseSent"):
         connection, frame, local = record.row[8:11]
-        return _is_empty(board.flights.get(f"{connection}:{local}:{frame}"))
+        name = f"{connection}:{local}:{frame}"
+        return _is_empty(board.flights.get(name) or board.given.get(name))
     if record.kind in ("RequestReceived", "ResponseReceived"):
         return _is_empty(board.landed.get(record.node))
     return record.kind in ROUTINE
@@ -134,7 +135,18 @@ def _is_empty(flight: Flight | None) -> bool:
 
 def _sent(record: Record, board: StageBoard, scene: Scene) -> Moves:
     connection, frame, local = record.row[8:11]
-    return _leaves(f"{connection}:{local}:{frame}", board, scene)
+    name = f"{connection}:{local}:{frame}"
+    given = board.given.get(name)
+    return _leaves(name, board, scene) if given is None else _passes(name, given, board, scene)
+
+
+def _passes(name: str, flight: Flight, board: StageBoard, scene: Scene) -> Moves:
+    """A frame on all of its way from a program outside, or to one: of the other end nothing is known."""
+    lane = scene.lane(flight.source, flight.target)
+    if lane is None:
+        return NOTHING
+    ms = FLIGHT_MS if flight.kind in ("send", "back") else 0
+    return Moves((Act("move", name, lane, FLIGHT_MS, tokens.frame(board, flight)),), ms, ms)
 
 
 def _leaves(name: str, board: StageBoard, scene: Scene) -> Moves:
@@ -152,7 +164,11 @@ def _leaves(name: str, board: StageBoard, scene: Scene) -> Moves:
 
 def _received(record: Record, board: StageBoard, scene: Scene) -> Moves:
     connection, frame, _, remote = record.row[8:12]
-    return _arrives(f"{connection}:{remote}:{frame}", record.node, board, scene)
+    name = f"{connection}:{remote}:{frame}"
+    came = board.landed.get(record.node)
+    if came is not None and came.source == OUTSIDE:
+        return _passes(name, came, board, scene)
+    return _arrives(name, record.node, board, scene)
 
 
 def _arrives(name: str, node: str, board: StageBoard, scene: Scene) -> Moves:
@@ -222,7 +238,7 @@ def _stored(record: Record, board: StageBoard, scene: Scene) -> Moves:
     """From the door (or from the queue of delayed messages) into the commit log."""
     key = record.unique_key
     came = board.landed.get(record.node)
-    carries = came is not None and key in came.keys and came.kind not in OUTCOMES
+    carries = came is not None and came.kind not in OUTCOMES and (key in came.keys or came.source == OUTSIDE)
     lane = scene.lane(came.source, came.target) if came is not None and key and carries else None
     start = lane[2:] if lane is not None else scene.spot(record.node, *_homes(board, record.node, key))
     return _moved(board, [key], record.node, start, scene.spot(record.node, "log"))

@@ -23,6 +23,9 @@ def fill(board: StageBoard, card: Card, look: Look, room: float) -> None:
         fill_producer(board, card, look, room)
     elif card.kind == "consumer":
         fill_consumer(board, card, look, room)
+    elif card.kind == "outside":
+        count = board.connected_outside
+        card.line(f"{count:,} connection{'s' * (count != 1)}", f"{count:,}")
 
 
 def title(card: Card, words: str) -> str:

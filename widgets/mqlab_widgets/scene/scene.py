@@ -143,7 +143,7 @@ def _place(board: StageBoard, look: Look, sheet: Sheet, rooms: dict[str, plan.Co
     kinds: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for node in board.states:
         kind = board.kind_of(node)
-        kinds.setdefault("broker" if kind == "slave" else "producer" if kind == "machine" else kind, []).append(node)
+        kinds.setdefault("broker" if kind == "slave" else "producer" if kind in ("machine", "outside") else kind, []).append(node)
     machines: dict[str, Card] = {}
     for kind, nodes in kinds.items():
         if not nodes:
