@@ -106,8 +106,8 @@ class AdminSettings:
         is_slave = store.config.broker_role is BrokerRole.SLAVE
         if (role == BrokerRole.SLAVE.value and not is_slave) or (role in masters and is_slave):
             return (
-                f"brokerRole={role}: a running broker does not change between master and slave so (RocketMQ "
-                "5.3.3 takes the value, but nothing begins to copy, or ends); start it anew with brokerRole and brokerId"
+                f"brokerRole={role}: a running broker does not change between master and slave (RocketMQ 5.3.3 "
+                "takes the value, but nothing begins to copy, or ends); start it anew with brokerRole and brokerId"
             )
         return ""
 

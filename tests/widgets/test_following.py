@@ -1,4 +1,4 @@
-"""Following: the story of a world that is served, which passes by itself; how far it is behind, and what it leaves out."""
+"""Following: the story of a world that is served and passes by itself; how far it is behind, and what it leaves out."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _behind(session: Session) -> str:
     words = f"{seconds:.1f} s behind" if seconds >= LEAST_BEHIND_S else "live"
     left_out = session.player.left_out
     if left_out:
-        words = f"{words}, {left_out:,} events left out"
+        words = f"{words}, {left_out:,} event{'s' * (left_out != 1)} left out"
     tip = "The world passes by itself, as real time does; at story pace what happens there is told somewhat later"
     return f'<output class="mq-behind" data-key="behind" aria-label="behind the present" title="{tip}">{words}</output>'
 

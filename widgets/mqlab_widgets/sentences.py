@@ -428,7 +428,8 @@ SENTENCES: dict[str, Sentence] = {
     "ActionTaken": _action,
     # the network and remoting
     "RequestSent": _request_sent,
-    "ConnectionOpened": "{node} has opened a connection to {remote}",
+    "RequestReceived": "{from_outside}",
+    "ConnectionOpened": "{opener} has opened a connection to {remote}",
     "ConnectionClosed": "{node}: the connection with {remote} has ended",
     "ConnectionBroken": "{node} has lost its connection with {remote}, and what was on its way there",
     "ConnectionRefusedByHost": "{node} could not connect: {why}",
@@ -656,7 +657,6 @@ SILENT: dict[str, str] = {
     "TransactionOpWritten": "the ends that are written down were said",
     "TransactionRoundEnded": _ROUTINE,
     "TraceNoted": "the sending or consuming that is noted is said",
-    "RequestReceived": _BESIDE,
     "ResponseSent": _BESIDE,
     "ResponseReceived": _BESIDE,
     "TopicRouteChanged": "the broker's registration is said; a broker has a route for each of its topics",

@@ -4,8 +4,8 @@ The cursor of the history moves on event by event; the world itself is played wh
 event. So play in the past shows the record, and what is shown is always the state at the cursor.
 
 A world that is served passes by itself, as the real time does. It is followed: what has happened is told at its pace,
-somewhat behind, and nothing is played. What would take longer to tell than it took to happen is shortened: first what is
-routine, and when that does not help all that is not told yet.
+somewhat behind, and nothing is played. What would take longer to tell than it took to happen is shortened: first what
+is routine, and when that does not help all that is not told yet.
 """
 
 from __future__ import annotations

@@ -42,7 +42,13 @@ _REASONS = (
     (r"cannot found transaction data", "it does not know where the half message lies, or not any more"),
 )
 """Pattern in an error's text -> the same in plain words."""
+A_PROGRAM_OUTSIDE = "a program outside"
 _REQUESTS = {
+    **dict.fromkeys(("SEND_MESSAGE", "SEND_MESSAGE_V2"), "a message"),
+    "SEND_BATCH_MESSAGE": "several messages",
+    "CONSUMER_SEND_MSG_BACK": "a message back",
+    **dict.fromkeys(("PULL_MESSAGE", "LITE_PULL_MESSAGE", "POP_MESSAGE"), "a question for messages"),
+    **dict.fromkeys(("ACK_MESSAGE", "BATCH_ACK_MESSAGE"), "an acknowledgement"),
     "HEART_BEAT": "a sign of life",
     "GET_ROUTEINFO_BY_TOPIC": "a question where a topic is",
     "GET_CONSUMER_LIST_BY_GROUP": "a question who is in a group",
@@ -71,7 +77,7 @@ _REQUESTS = {
     "LOCK_BATCH_MQ": "a request for locks of queues",
     "UNLOCK_BATCH_MQ": "the return of locks of queues",
 }
-"""What requests are for, beside those that carry or fetch messages."""
+"""What requests are for."""
 
 
 def say(record: Record, lab: Lab) -> str:
@@ -233,6 +239,21 @@ class _Names(dict[str, Any]):
 
     def _remote(self) -> str:
         return machine_of(self._record.remote, self._lab)
+
+    def _opener(self) -> str:
+        """Who has opened a connection; the broker tells of those that come from no machine of the world."""
+        return self._known(self._record.local)
+
+    def _from_outside(self) -> str:
+        """What a program outside has sent; of all others that was said when it left."""
+        record = self._record
+        if self._known(record.remote) != A_PROGRAM_OUTSIDE:
+            return ""
+        return f"{A_PROGRAM_OUTSIDE} sends {record.node} {self._request()}"
+
+    def _known(self, address: str) -> str:
+        machine = machine_of(address, self._lab)
+        return A_PROGRAM_OUTSIDE if machine == address else machine
 
     def _request(self) -> str:
         return request_words(self._record.request_name)

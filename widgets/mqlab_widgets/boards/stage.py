@@ -25,7 +25,7 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients):
     title: ClassVar[str] = "The world"
 
     def kind_of(self, node: str) -> str:
-        """ "namesrv", "proxy", "broker", "slave", "producer", "consumer", "machine" or, of programs outside, "outside"."""
+        """ "namesrv", "proxy", "broker", "slave", "producer", "consumer", "machine", or "outside" of programs there."""
         if node == OUTSIDE:
             return "outside"
         process = self.lab.processes.get(node)

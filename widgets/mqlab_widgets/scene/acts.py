@@ -53,7 +53,8 @@ FLASHES = {
 
 
 ROUTINE = (
-    "PullHeld", "PullWoken", "PopHeld", "PopWoken", "OffsetUpdated", "CommitLogFlushed", "MessagesPolled", "ReplicaAcked",
+    "PullHeld", "PullWoken", "PopHeld", "PopWoken", "OffsetUpdated", "CommitLogFlushed", "MessagesPolled",
+    "ReplicaAcked",
 )  # fmt: skip
 """What belongs to the everyday of a machine, of what the story rests on."""
 ENDS = (

@@ -31,6 +31,8 @@ QUEUE_UP = 27
 _SLOT = re.compile('<g data-slot="" data-key="([^"]*)"[^>]*></g>')
 GATES = ("namesrv", "proxy")
 """Machines of which the name says all that is shown."""
+PLACES = {"slave": "broker", "machine": "producer", "outside": "producer"}
+"""Among whom machines of a kind stand that has no place of its own."""
 KINDS = ("namesrv", "proxy", "producer", "broker", "consumer")
 
 
@@ -143,7 +145,7 @@ def _place(board: StageBoard, look: Look, sheet: Sheet, rooms: dict[str, plan.Co
     kinds: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for node in board.states:
         kind = board.kind_of(node)
-        kinds.setdefault("broker" if kind == "slave" else "producer" if kind in ("machine", "outside") else kind, []).append(node)
+        kinds.setdefault(PLACES.get(kind, kind), []).append(node)
     machines: dict[str, Card] = {}
     for kind, nodes in kinds.items():
         if not nodes:
