@@ -28,15 +28,32 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import SendMessageRequestHeader
 header = SendMessageRequestHeader("outside", "FromOutside", "TBW102", 4, 0, 0, 0, 0)
 with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as connection:
-    connection.sendall(RemotingCommand.request(RequestCode.SEND_MESSAGE, header, b"from outside").encode())
-    connection.recv(1 << 16)
+    for _ in range(int(sys.argv[2])):
+        connection.sendall(RemotingCommand.request(RequestCode.SEND_MESSAGE, header, b"from outside").encode())
+        connection.recv(1 << 16)
 '''
-_ = subprocess.Popen([sys.executable, "-c", program, str(serving.ports["broker-a"])])"""
+_ = subprocess.Popen([sys.executable, "-c", program, str(serving.ports["broker-a"]), str(MESSAGES)])"""
+WATCH_SECONDS = 8
+# In how many places each frame and each message was painted on its way, in so many seconds, and what was said meanwhile.
+PAINTED = """async ([root, seconds]) => {
+    const places = new Map(), said = new Set();
+    const until = performance.now() + seconds * 1000;
+    while (performance.now() < until) {
+        await new Promise(requestAnimationFrame);
+        said.add(root.querySelector('[data-part="said"]').textContent);
+        for (const one of root.querySelectorAll('.mq-air > [data-act="move"]')) {
+            if (!places.has(one.dataset.key)) places.set(one.dataset.key, new Set());
+            places.get(one.dataset.key).add(one.getAttribute("transform"));
+        }
+    }
+    return { places: [...places].map(([key, painted]) => [key, painted.size]), said: [...said] };
+}"""
 
 
 def test_what_a_program_outside_sends_is_seen(notebooks: NotebookPage) -> None:
     quiet = STEADY.replace('get("steady-load").build(7).run_for(seconds=4)', 'get("served").build(7)')
-    notebook = notebooks.open("served.ipynb", [quiet, "Stepper(lab)", SERVE, SEND, "serving.close()"])
+    send = SEND.replace("MESSAGES", "1")
+    notebook = notebooks.open("served.ipynb", [quiet, "Stepper(lab)", SERVE, send, "serving.close()"])
     for cell in range(3):
         notebook.run_cell(cell)
     viewer = notebook.viewer(1)
@@ -44,6 +61,34 @@ def test_what_a_program_outside_sends_is_seen(notebooks: NotebookPage) -> None:
     viewer.until(lambda: "FromOutside" in viewer.twin())
     length = viewer.length
     viewer.until(lambda: viewer.length > length)
+    notebook.run_cell(4)
+    notebook.close()
+
+
+def test_it_is_told_at_story_pace_somewhat_behind_and_now_is_one_click(notebooks: NotebookPage) -> None:
+    quiet = STEADY.replace('get("steady-load").build(7).run_for(seconds=4)', 'get("served").build(7)')
+    send = SEND.replace("MESSAGES", "40")
+    notebook = notebooks.open("story.ipynb", [quiet, SERVE, "Stepper(lab)", send, "serving.close()"])
+    for cell in range(3):
+        notebook.run_cell(cell)
+    viewer = notebook.viewer(2)
+    behind = viewer.part("bar").locator('[data-key="behind"]')
+    expect(behind).to_have_text("live")
+    viewer.play()
+    notebook.run_cell(3)
+    viewer.until(lambda: "programs outside" in viewer.text("stage"))
+    painted = viewer.root.evaluate(f"root => ({PAINTED})([root, {WATCH_SECONDS}])")
+    moved = [key for key, places in painted["places"] if places >= 3]
+    # Each of some messages is seen to come, to go into the log and from there into its queue.
+    assert len(moved) >= 6
+    assert "a program outside sends broker-a a message" in painted["said"]
+    assert any("is in queue" in words for words in painted["said"])
+    expect(behind).to_contain_text("s behind")
+    shown = viewer.part("stage").locator('[data-node="broker-a"]')
+    expect(shown).not_to_contain_text("40 messages")
+    viewer.button("Now").click()
+    expect(shown).to_contain_text("40 messages")
+    expect(behind).to_have_text("live")
     notebook.run_cell(4)
     notebook.close()
 
