@@ -34,7 +34,7 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as connection:
 '''
 _ = subprocess.Popen([sys.executable, "-c", program, str(serving.ports["broker-a"]), str(MESSAGES)])"""
 WATCH_SECONDS = 8
-# In how many places each frame and each message was painted on its way, in so many seconds, and what was said meanwhile.
+# In how many places each message was painted on its way, in so many seconds, and what was said meanwhile.
 PAINTED = """async ([root, seconds]) => {
     const places = new Map(), said = new Set();
     const until = performance.now() + seconds * 1000;

@@ -12,6 +12,7 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import PullMessageRequestHeader, SendMessageRequestHeader
 from mqlab_widgets.boards.stage import StageBoard
 from mqlab_widgets.boards.stage_state import OUTSIDE
+from mqlab_widgets.labels import label_of
 from mqlab_widgets.words import say
 from tests.widgets.screen import Screen
 from tests.worlds import played
@@ -101,3 +102,20 @@ def test_in_a_world_without_them_nothing_of_it_is_seen_or_said() -> None:
     assert OUTSIDE not in stage(screen).states
     said = [say(record, screen.lab) for record in screen.lab.history.records()]
     assert not any("outside" in words for words in said)
+
+
+def test_a_message_of_a_java_client_on_a_machine_with_ipv6_has_its_number(screen: Screen) -> None:
+    """RocketMQ's MessageClientIDSetter: 16 bytes of address, process, class loader, time, and the counter."""
+    assert label_of("FD00000000000000000000000000000211614E0E2F2A66170CCE0003", screen.lab) == "3"
+
+
+def test_what_a_proxy_answers_well_is_no_refusal() -> None:
+    screen = Screen(played("through-a-proxy", 3))
+    answers = screen.lab.history.find("ResponseSent", node="proxy-1")
+    kinds = set()
+    for record in answers:
+        screen.do("goto", place=screen.lab.history.index_of(record.at) + 1)
+        kinds |= {one.kind for one in stage(screen).flights.values() if one.source == "proxy-1" and one.response}
+    assert kinds == {"answer"}
+    said = {say(record, screen.lab) for record in screen.lab.history.records()}
+    assert "producer-1 sends proxy-1 a message" in said

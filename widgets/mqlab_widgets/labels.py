@@ -15,10 +15,12 @@ from mqlab.trace.record import KIND
 if TYPE_CHECKING:
     from mqlab import Lab
 
-KEY_LETTERS = (32, 34)
-"""The lengths of a unique key in hex: that of a remoting client, and that of a 5.x client."""
+KEY_LETTERS = (32, 34, 56)
+"""The lengths of a unique key in hex: that of a remoting client, that of a 5.x client, and that of a remoting client
+outside whose machine has an address of IPv6.
+"""
 SENDER_LETTERS = 20
-"""The part of both that is the same for all messages of a process."""
+"""The part of the first two that is the same for all messages of a process."""
 _FIRST = positions()["SendAttempted"]["msg_id"]
 
 

@@ -74,6 +74,18 @@ _REQUESTS = {
     "REGISTER_BROKER": "a broker's report of itself",
     "UNREGISTER_BROKER": "a broker's farewell",
     "UNREGISTER_CLIENT": "a client's farewell",
+    "SendMessage": "a message",
+    "ReceiveMessage": "a question for messages",
+    "AckMessage": "an acknowledgement",
+    "ChangeInvisibleDuration": "a wish for another invisible time",
+    "ForwardMessageToDeadLetterQueue": "a message for the dead letters",
+    "EndTransaction": "the end of a transaction",
+    "RecallMessage": "the wish to take a message back",
+    "QueryRoute": "a question where a topic is",
+    "QueryAssignment": "a question which queues are its own",
+    "Heartbeat": "a sign of life",
+    "Telemetry": "its settings",
+    "NotifyClientTermination": "a client's farewell",
     "LOCK_BATCH_MQ": "a request for locks of queues",
     "UNLOCK_BATCH_MQ": "the return of locks of queues",
 }
@@ -238,7 +250,7 @@ class _Names(dict[str, Any]):
         return "1 message" if self._record.messages == 1 else f"{self._record.messages:,} messages"
 
     def _remote(self) -> str:
-        return machine_of(self._record.remote, self._lab)
+        return self._known(self._record.remote)
 
     def _opener(self) -> str:
         """Who has opened a connection; the broker tells of those that come from no machine of the world."""

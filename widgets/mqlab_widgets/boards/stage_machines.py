@@ -6,6 +6,7 @@ import json
 
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.route import MASTER_ID
+from mqlab.protocol.v2.definition import Code
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.stage_notes import StageNotes
 from mqlab_widgets.boards.stage_state import DOWN, FROZEN, OUTSIDE, RUNNING, Consumer, Flight, Producer, Queue
@@ -14,6 +15,10 @@ SENDS = {RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND
 PULLS = {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.POP_MESSAGE}
 ACKS = {RequestCode.ACK_MESSAGE, RequestCode.CHANGE_MESSAGE_INVISIBLETIME}
 ABOUT_TRANSACTIONS = {RequestCode.END_TRANSACTION, RequestCode.CHECK_TRANSACTION_STATE}
+WELL = {0, int(Code.OK), int(Code.MULTIPLE_RESULTS), int(Code.MESSAGE_NOT_FOUND)}
+"""The codes of answers that are no refusal: of brokers, and of proxies to clients of 5.x."""
+OF_CALLS = {"SendMessage": "send", "ReceiveMessage": "pull", "AckMessage": "ack"}
+"""What the calls of clients of 5.x are, which have no code."""
 HANGS, IS_SLOW, IS_FULL = "hangs", "is slow", "is full"
 """What may be wrong with a disk."""
 SCARCE = 65_536
@@ -165,7 +170,7 @@ class StageMachines(StageNotes):
         answered = self.answers.pop((node, opaque, remote), None)
         if answered is not None:
             queue, keys, count = answered
-        kind = "pull" if answered is not None else "answer" if code == 0 else "refusal"
+        kind = "pull" if answered is not None else "answer" if code in WELL else "refusal"
         flight = Flight(node, self._end_of(remote), record.response_name, kind, True, keys, count, queue, record.ts_us)
         self._leaves(f"{connection}:{local}:{frame}", flight)
 
@@ -202,5 +207,5 @@ def _from_outside(record: Record) -> Flight:
     code, name = record.row[13:15]
     response = record.kind == "ResponseReceived"
     kinds = (("send", SENDS), ("pull", PULLS), ("ack", ACKS), ("back", {RequestCode.CONSUMER_SEND_MSG_BACK}))
-    kind = next((kind for kind, codes in kinds if code in codes), "other")
+    kind = next((kind for kind, codes in kinds if code in codes), OF_CALLS.get(name, "other"))
     return Flight(OUTSIDE, record.node, name, "answer" if response else kind, response, (), 0, None, record.ts_us)
