@@ -32,6 +32,8 @@ Pace = float | Literal["story"]
 
 BUSY_SECONDS = 0.04
 """So long at a stretch the world is played and drawn; then clicks are heard."""
+FOLLOW_SECONDS = 0.01
+"""So long a served world, and with it the programs outside, waits for its story."""
 LONGEST_SILENCE_US = 60_000_000
 """A world in which nothing is to be seen any more passes at this speed: so much for each tick."""
 MOST_BEHIND = 1_000
@@ -141,7 +143,7 @@ class Telling:
             return None
         self._follow_others(now_ms)
         self._clock.not_before = now_ms
-        deadline = clock() + BUSY_SECONDS
+        deadline = clock() + (FOLLOW_SECONDS if self.follows else BUSY_SECONDS)
         try:
             if isinstance(self._clock, LinearClock) and self._clock.pace >= FLOW_PACE:
                 return self._tell_streams(self._clock, now_ms, until_ms, deadline, clock)
