@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from mqlab.trace.events.broker import ConfigPersisted
 from mqlab_widgets.controls import bar_html
 from mqlab_widgets.telling import MOST_BEHIND_US
 from tests.widgets.screen import Screen
@@ -78,10 +79,33 @@ def test_nothing_is_played_and_what_happens_is_told_beat_by_beat() -> None:
 
 def test_a_quiet_world_is_told_at_once_and_the_bar_says_live() -> None:
     passing = Passing("served")
-    passing.followed(12)
+    screen = passing.screen
+    before = screen.lab.now_ms
+
+    async def cell() -> None:
+        screen.do("play")
+        await passing.passes(12)
+        await screen.watch(5)
+        assert screen.lab.now_ms == pytest.approx(before + 12_000)
+        # Also that of which nothing is seen is told, and is not waited for.
+        screen.lab.world.hooks.emit(ConfigPersisted("store/config/topics.json", 100))
+        await screen.watch(1)
+        assert screen.cursor == len(screen.lab.history)
+        screen.do("play")
+        await passing.passes(31)
+        assert screen.session.cursor.past
+
+    asyncio.run(cell())
     assert passing.left_out == 0
-    assert passing.words[-1] == "live"
-    assert passing.words.count("live") > len(passing.words) / 2
+    assert passing.words[:120].count("live") > 100
+    assert passing.words[-1].endswith("s behind")
+
+
+def test_a_little_behind_only_what_is_routine_is_left_out() -> None:
+    passing = Passing()
+    screen = passing.followed(8)
+    assert 0 < passing.left_out < 50
+    assert screen.cursor < len(screen.lab.history) / 2
 
 
 def test_what_is_more_than_can_be_told_is_left_out_and_the_story_is_never_far_behind() -> None:
