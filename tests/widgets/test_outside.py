@@ -60,7 +60,10 @@ def test_one_card_stands_for_all_programs_and_counts_their_connections(screen: S
     assert f"wire:{OUTSIDE}>broker-a" in screen.session.scene().parts
     first.leave()
     assert ">1 connection<" in screen.session.scene().svg()
-    assert "programs outside" in screen.do("choose", node=OUTSIDE)
+    parts = screen.session.scene().parts
+    # Nothing can be done to it from here.
+    assert "data-do" not in parts[f"card:{OUTSIDE}"] + parts[f"wire:{OUTSIDE}>broker-a"]
+    assert "data-do" in parts["card:broker-a"]
 
 
 def test_what_they_send_is_seen_to_come_all_the_way_and_the_answer_to_go(screen: Screen) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from mqlab_widgets.boards.stage_state import DOWN, FROZEN
+from mqlab_widgets.boards.stage_state import DOWN, FROZEN, OUTSIDE
 from mqlab_widgets.scene import cards, plan, signs, tokens
 from mqlab_widgets.scene.plan import Card, Sheet
 from mqlab_widgets.scene.style import STYLE
@@ -251,6 +251,7 @@ def _card(board: StageBoard, card: Card, scene: Scene, *, talks: bool) -> dict[s
         does = f'data-do="open_kind" data-kind="{card.kind}"'
     role = ", other end of the link" if card.name == look.other else ""
     pressed = "true" if card.name == look.chosen else "false"
+    button = f'{does} tabindex="0" role="button" aria-pressed="{pressed}"' if card.name != OUTSIDE else 'role="img"'
     label = escape(f"{card.name}, {card.kind}, {state}{role}", quote=True)
     box = f'width="{card.width:g}" height="{card.height:g}" rx="8"'
     wide, high = card.width + 2 * HALO, card.height + 2 * HALO
@@ -260,7 +261,7 @@ def _card(board: StageBoard, card: Card, scene: Scene, *, talks: bool) -> dict[s
     whole = (
         f'<g class="{css}" data-key="card:{escape(card.name, quote=True)}" '
         f'transform="translate({card.x:g} {card.y:g})" '
-        f'{does} tabindex="0" role="button" aria-label="{label}" aria-pressed="{pressed}">'
+        f'{button} aria-label="{label}">'
         f'{halo}<rect data-key="box" class="box" {box}/>{_under(card, state, box)}{head}'
         f'<g data-key="inner" class="inner">{"".join(rows)}</g>{_flakes(card) if state == FROZEN else ""}</g>'
     )
@@ -312,8 +313,11 @@ def _wire(board: StageBoard, scene: Scene, connected: set[frozenset[str]], sourc
     )
     a, b = escape(source, quote=True), escape(target, quote=True)
     told = f"the link between {a} and {b}{', cut' if cut else ''}"
+    button = f'data-do="choose_link" data-source="{a}" data-target="{b}" role="button"'
+    if OUTSIDE in ends:
+        button = 'role="img"'
     return (
-        f'<g data-key="wire:{a}&gt;{b}" data-do="choose_link" data-source="{a}" data-target="{b}" role="button" '
+        f'<g data-key="wire:{a}&gt;{b}" {button} '
         f'aria-label="{told}"><line class="{css}"{unused} {line}/>{mark}'
         f'<line class="hit" {line}><title>{told}</title></line></g>'
     )
