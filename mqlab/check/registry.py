@@ -26,6 +26,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
+from mqlab.check.failure import answers_in
 from mqlab.check.found import Right, Wrong
 from mqlab.check.given import NoAnswer, taken
 from mqlab.check.patience import PATIENCE_S, CodeIsGone, EndlessLoop, Patience
@@ -100,7 +101,7 @@ class LabCheck:
         for seed in seeds:
             try:
                 with noting_labs() as labs:
-                    found = self._judge_one(answers, seed, patience_s)
+                    found = self.judge_one(answers, seed, patience_s)
             except NotSolvedYet:
                 return Verdict(name=self.name, tries=self.tries, points=self.points, state="not solved yet", tried=0)
             except EndlessLoop as endless:
@@ -141,11 +142,15 @@ class LabCheck:
             failed_seed=failed_seed,
             explanation=_ADDRESS.sub("", shortest.explanation),
             trace=_ADDRESS.sub("", shortest.trace),
-            again=shortest.world or partial(self._judge_one, answers, failed_seed, patience_s),
+            again=shortest.world or partial(self.judge_one, answers, failed_seed, patience_s),
+            answers=partial(answers_in, self, answers, failed_seed),
             has_world=failed_seed in worlds or shortest.world is not None,
         )
 
-    def _judge_one(self, answers: tuple[Any, ...], seed: int, patience_s: float) -> Right | Wrong | None:
+    def judge_one(
+        self, answers: tuple[Any, ...], seed: int, patience_s: float = PATIENCE_S
+    ) -> Right | Wrong | None:
+        """Judge the answers with one seed. NotSolvedYet or EndlessLoop where there is nothing to be judged."""
         patience = Patience(patience_s)
         try:
             # In this order: what gives the output back shall not be broken off.

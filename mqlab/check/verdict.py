@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mqlab.check import show
+from mqlab.check.failure import Answers, Failure, note_failure, shown_of
 from mqlab.check.patience import EndlessLoop
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab, noting_labs
@@ -45,6 +46,9 @@ class Verdict:
     again: Callable[[], object] | None = field(default=None, repr=False, compare=False)
     """Plays what has failed once more: the judge with that seed, or the world that the judge has named."""
 
+    answers: Callable[[], Answers] | None = field(default=None, repr=False, compare=False)
+    """What the functions have answered in the world that has failed (`mqlab.check.failure`)."""
+
     has_world: bool = False
     """Whether the failed seed had a world that can be opened."""
 
@@ -57,9 +61,10 @@ class Verdict:
             raise LearnerError(f"{self.name} has no failure to open", "a world is opened when the check fails")
         with noting_labs(keep_history=True) as made, suppress(EndlessLoop), redirect_stdout(io.StringIO()):
             self.again()
-        if not made:
-            raise LearnerError(f"{self.name} plays no world", "what the verdict shows is all that there is")
-        return max(reversed(made), key=lambda lab: bool(len(lab.history)))
+        lab = shown_of(made, self.name)
+        if self.answers is not None and self.failed_seed is not None:
+            note_failure(lab, Failure(self.name, self.failed_seed, self.answers))
+        return lab
 
     @property
     def passed(self) -> bool:

@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from mqlab import Lab, scenarios
+from mqlab.check import find_check
 from mqlab_widgets.links import fragment_of
 
 from .conftest import SITE
@@ -169,6 +170,10 @@ def branched() -> Lab:
     return lab.run_for(seconds=4)
 
 
+def failed() -> Lab:
+    return find_check("06/limits").play(lambda case: {"pull_threshold_for_queue": 1000}, seeds=[1]).open()
+
+
 def played(name: str, seed: int | str, **options: Any) -> Lab:
     return scenarios.get(name).play(seed, seconds=5, **options)
 
@@ -184,6 +189,7 @@ LINKS = {
     "a broken world": broken,
     "a drawn world": lambda: played("drawn", 12),
     "proxies": lambda: played("through-a-proxy", 1),
+    "a student's failed check": failed,
 }
 
 

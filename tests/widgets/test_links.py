@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqlab import Lab, __version__, scenarios
+from mqlab.check import find_check
 from mqlab.errors import LearnerError, MqlabError, ProtocolError
+from mqlab_widgets.commands import offered
+from mqlab_widgets.controls import more_html
 from mqlab_widgets.links import LONGEST, MOST_EVENTS, OWN, fragment_of, link_of, open_link
+from mqlab_widgets.session import Session
 from mqlab_widgets.stepper import Stepper
 
 SITE = "https://school.example/mqlab/"
@@ -173,3 +177,76 @@ def test_whatever_stands_in_a_link_it_opens_or_says_why_not(value: str, other: s
     for fragment in (value, f"scenario=demo&{value}={other}", f"scenario=demo&at={value}&actions={other}"):
         with suppress(ProtocolError, LearnerError):
             assert open_link(f"#{fragment}").lab.history.cursor <= MOST_EVENTS
+
+
+# -- failed checks --------------------------------------------------------------------------------------------------
+
+
+def too_many(case: Any) -> dict[str, int]:
+    """Limits that no memory bears."""
+    return {"pull_threshold_for_queue": 1000, "pull_batch_size": 32}
+
+
+def failed(check: str, *functions: Any) -> Lab:
+    verdict = find_check(check).play(*functions, seeds=range(1, 6))
+    assert verdict.state == "wrong"
+    return verdict.open()
+
+
+def test_the_link_of_a_failed_check_opens_its_world_with_what_the_function_answered() -> None:
+    lab = failed("06/limits", too_many)
+    at = len(lab.history) // 2
+    link = link_of(lab, at, SITE)
+    assert 'answers=[[{"pull_batch_size":32,"pull_threshold_for_queue":1000}]]' in unquote(link)
+    opened = open_link(link)
+    assert opened.notes == []
+    assert rows(opened.lab, at) == rows(lab, at)
+    assert opened.lab.history.cursor == at
+    assert link_of(opened.lab, at, SITE) == link
+
+
+def test_a_function_that_is_asked_many_times_answers_call_by_call() -> None:
+    asked = []
+
+    def soon(*given: Any) -> int:
+        asked.append(given)
+        return 1
+
+    lab = failed("06/next-pull", soon)
+    assert len(asked) > 5
+    opened = open_link(link_of(lab, len(lab.history), SITE))
+    assert opened.notes == []
+    assert rows(opened.lab, len(lab.history)) == rows(lab, len(lab.history))
+
+
+def test_a_class_and_answers_that_are_no_data_get_no_link() -> None:
+    with pytest.raises(LearnerError, match="this answer is a class"):
+        link_of(failed("09/idempotent-listener", type("Keeper", (), {"__init__": lambda self, *_: None})))
+
+
+@pytest.mark.parametrize(
+    ("fragment", "words"),
+    [
+        ("check=99/nothing&seed=1&answers=[[]]", "there is no check"),
+        ("check=../../os&seed=1&answers=[[]]", "there is no check"),
+        ("check=06/limits&seed=one&answers=[[]]", "names no seed"),
+        ("check=06/limits&seed=1&answers=[1]", "no answers"),
+        ("check=06/limits&seed=1&answers=hello", "answers is 'hello'"),
+        ("check=06/refuse-old&seed=1&answers=[[]]", "plays no world"),
+    ],
+)
+def test_a_hostile_link_of_a_check_says_what_is_wrong(fragment: str, words: str) -> None:
+    with pytest.raises(MqlabError) as raised:
+        open_link(fragment)
+    assert words in str(raised.value)
+
+
+def test_the_view_of_a_failed_check_shares_a_link_and_no_line() -> None:
+    session = Session(failed("06/limits", too_many), changed=lambda: None)
+    assert "share" in offered(session)
+    session.do({"do": "share"})
+    assert session.shared is not None
+    assert session.shared.text == ""
+    more = more_html(session)
+    assert "check=06/limits" in more
+    assert more.count("<textarea") == 1

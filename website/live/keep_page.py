@@ -12,16 +12,19 @@ from mqlab import scenarios
 from mqlab.errors import MissingExtraError
 
 AWAY = frozenset((
-    "__main__", "answers", "check", "commands", "data_sets", "exercises", "explore", "fast", "grading", "ipython",
-    "java", "labs", "museum", "serving",
+    "__main__", "answers", "commands", "data_sets", "explore", "fast", "grading", "ipython", "java", "museum",
+    "serving",
 ))  # fmt: skip
 """Parts that no page needs."""
+CHECKS = "mqlab.labs.checks"
+"""All that it needs of the labs."""
 
 # The page's own side comes first: it says what anywidget is.
 importlib.import_module("mqlab_page")
 for package in (mqlab, mqlab_widgets):
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if found.name.split(".")[1] not in AWAY:
+        part = found.name.split(".")[1]
+        if part not in AWAY and (part != "labs" or found.name.startswith(CHECKS)):
             try:
                 importlib.import_module(found.name)
             except (ImportError, MissingExtraError):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from mqlab.check.failure import failure_of
 from mqlab.errors import LearnerError
 from mqlab_widgets.breaking import act_on_link, act_on_machine, check_machine, link_verbs, machine_verbs
 from mqlab_widgets.next_up import hold, pick
@@ -264,6 +265,10 @@ def _can_branch(session: Session) -> bool:
     return session.worlds.can_branch
 
 
+def _can_share(session: Session) -> bool:
+    return session.worlds.can_branch or failure_of(session.lab) is not None
+
+
 COMMANDS: dict[str, Command] = {
     "play": Command(play, possible=_can_play),
     "pace": Command(pace, looks=True),
@@ -288,7 +293,7 @@ COMMANDS: dict[str, Command] = {
     "open_kind": Command(open_kind, looks=True),
     "open_part": Command(open_part),
     "show_queue": Command(show_queue),
-    "share": Command(share, possible=_can_branch),
+    "share": Command(share, possible=_can_share),
     "take_back": Command(take_back, pauses=True, possible=_can_branch),
     "override": Command(override, pauses=True, possible=_can_branch),
     "branch": Command(branch, pauses=True),

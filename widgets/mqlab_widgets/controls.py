@@ -210,9 +210,15 @@ def _share(session: Session) -> str:
     return (
         '<div class="mq-pop" data-pop="share" data-key="pop-share" popover="manual" role="dialog" aria-label="Share">'
         f"<h4>This world at {when}, behind event {place:,}</h4>"
+        f"{_line(text) if text else ''}{_link(link, no_link)}</div>"
+    )
+
+
+def _line(text: str) -> str:
+    return (
         '<label>Send this line to somebody; <code>Stepper.reopen("...")</code> opens it there, at the same event: '
         f'<textarea readonly rows="6" cols="60" spellcheck="false">{escape(text)}</textarea></label>'
-        f"{_copy('Copy the line')}{_link(link, no_link)}</div>"
+        f"{_copy('Copy the line')}"
     )
 
 
@@ -226,7 +232,7 @@ def _link(link: str, no_link: str) -> str:
         return f'<p class="mq-faint">No link opens this world in a browser: {escape(no_link)}.</p>'
     place = "" if "://" in link else f" (put the address of your site in front, or set <code>{SITE}</code>)"
     return (
-        f"<label>Or send this link, which opens it in a browser alone{place}: "
+        f"<label>Send this link, which opens it in a browser alone{place}: "
         f'<textarea readonly rows="3" cols="60" spellcheck="false">{escape(link)}</textarea></label>'
         f"{_copy('Copy the link')}"
     )

@@ -1,6 +1,7 @@
 """Links: an address that opens a scenario's world at one event, in a browser alone.
 
     https://SITE/play/#scenario=demo&seed=1&at=120&v=1.0.0&hash=1f2e3d4c
+    https://SITE/play/#check=06/limits&seed=17&answers=[[{"pull_batch_size":32}]]&at=300
 
 | part | what it says |
 |---|---|
@@ -10,6 +11,8 @@
 | `actions` | what was done to the world: a list of [slice, time in us, verb, {arguments}] as JSON |
 | `overrides` | the drawn choices that came out differently: a list of [point, k, value] as JSON |
 | `wire`, `ties` | `bytes`, and `choice`, where these are not what they are unless told |
+| `check`, `answers` | in the place of a scenario: a check that has failed with this seed, and what the functions that
+it judged have answered, call by call |
 | `at` | behind how many events the cursor stands |
 | `v`, `hash` | the mqlab that made it, and the first letters of the hash of these events |
 
@@ -25,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from mqlab import __version__
+from mqlab.check.failure import failure_of, open_failure
 from mqlab.errors import LearnerError, MqlabError, ProtocolError
 from mqlab.replay import act_again, check_part, report_of
 from mqlab.sim import FAULTS
@@ -48,7 +52,7 @@ LONGEST_SEED = 18
 """Digits of a seed that is a number; one that is longer is taken as a text."""
 OWN = frozenset(("scenario", "seed", "actions", "overrides", "wire", "ties", "at", "v", "hash", "controls"))
 """Names that a scenario's parameters can't have."""
-_SAFE = ",:[]{}"
+_SAFE = ",:[]{}/"
 
 
 class Opened(NamedTuple):
@@ -77,6 +81,10 @@ def fragment_of(lab: Lab, at: int | None) -> str:
     """What stands behind the # of a link; without `at` that of the world, and not of a moment."""
     from mqlab import scenarios
 
+    failure = failure_of(lab)
+    if failure is not None:
+        parts = {"check": failure.check, "seed": str(failure.seed), "answers": _json(failure.answers())}
+        return _whole(lab, parts, at)
     report = report_of(lab)
     if report["source"] is not None:
         raise LearnerError(
@@ -94,6 +102,10 @@ def fragment_of(lab: Lab, at: int | None) -> str:
     parts |= {name: _json(report[name]) for name in ("actions", "overrides") if report[name]}
     parts |= {"wire": "bytes"} if report["wire"] == "bytes" else {}
     parts |= {"ties": "choice"} if report["tie_is_choice"] else {}
+    return _whole(lab, parts, at)
+
+
+def _whole(lab: Lab, parts: dict[str, str], at: int | None) -> str:
     if at is not None:
         parts |= {"at": str(at), "v": __version__, "hash": _hash(lab, at)}
     link = urlencode(parts, safe=_SAFE, quote_via=quote)
@@ -114,6 +126,8 @@ def open_link(link: str) -> Opened:
     from mqlab import scenarios
 
     said = _parts(link)
+    if "check" in said:
+        return _open_check(said)
     seed = _seed(said.pop("seed", "0"))
     at = _count("at", said.pop("at", "0"))
     actions, overrides = (_list(name, said.pop(name, "[]")) for name in ("actions", "overrides"))
@@ -129,8 +143,6 @@ def open_link(link: str) -> Opened:
     if at > MOST_EVENTS:
         notes.append(f"The link asks for event {at:,}; a link opens at event {MOST_EVENTS:,} at most, and this is it.")
         at = MOST_EVENTS
-    if made_by not in ("", __version__):
-        notes.append(f"The link was made by mqlab {_shown(made_by)}, and this is {__version__}.")
     lab = scenario.build(
         seed,
         parameters=said,
@@ -141,9 +153,30 @@ def open_link(link: str) -> Opened:
     )
     notes += _play_to(lab, at, actions)
     lab.history.move_to(min(at, len(lab.history)))
+    return Opened(lab, notes + _differs(lab, at, made_by, hashed))
+
+
+def _open_check(said: dict[str, str]) -> Opened:
+    """The world of a check that has failed, at its event."""
+    from mqlab.check import find_check
+
+    seed, at = _seed(said.get("seed", "0")), _count("at", said.get("at", "0"))
+    answers = _loaded("answers", said.get("answers", "[]"), list)
+    if not isinstance(seed, int) or not all(isinstance(each, list) for each in answers):
+        raise ProtocolError("this link is damaged: it names no seed of a check, or no answers")
+    lab = open_failure(find_check(said["check"]), answers, seed)
+    lab.history.move_to(min(at, len(lab.history)))
+    return Opened(lab, _differs(lab, at, said.get("v", ""), said.get("hash", "")))
+
+
+def _differs(lab: Lab, at: int, made_by: str, hashed: str) -> list[str]:
+    """What the reader must know of another version, and of other events up to this one."""
+    notes = []
+    if made_by not in ("", __version__):
+        notes.append(f"The link was made by mqlab {_shown(made_by)}, and this is {__version__}.")
     if hashed and at <= len(lab.history) and hashed != _hash(lab, at):
         notes.append("What has happened in it up to here is not what it was when the link was made.")
-    return Opened(lab, notes)
+    return notes
 
 
 def _play_to(lab: Lab, at: int, actions: list[list[Any]]) -> list[str]:
@@ -209,7 +242,7 @@ def _parts(link: str) -> dict[str, str]:
     if len(said) < len(pairs):
         twice = next(name for name, _ in pairs if [other for other, _ in pairs].count(name) > 1)
         raise ProtocolError(f"this is no link to a moment of a world: it says {_shown(twice)} twice")
-    if "scenario" not in said:
+    if not said.keys() & {"scenario", "check"}:
         raise ProtocolError("this is no link to a moment of a world: it names no scenario")
     return said
 

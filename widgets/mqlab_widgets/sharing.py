@@ -18,6 +18,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab import __version__
+from mqlab.check.failure import failure_of
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.replay import check_report, read_report, replay, report_of
 from mqlab_widgets.links import link_of, open_link
@@ -37,8 +38,8 @@ MOST_BYTES = 10_000_000
 
 
 class Shared(NamedTuple):
-    """A text to send to somebody, behind how many events it opens, and the link to the same moment; "" where none can
-    hold it, with the reason.
+    """A text to send to somebody ("" where a link alone can hold the world), behind how many events it opens, and the
+    link to the same moment ("" where none can hold it, with the reason).
     """
 
     text: str
@@ -49,6 +50,8 @@ class Shared(NamedTuple):
 
 def shared_at(lab: Lab, place: int) -> Shared:
     """All that there is to send to somebody who shall see this world behind `place` events."""
+    if failure_of(lab) is not None:
+        return Shared("", place, link_of(lab, place))
     text = shared_text(lab, place)
     try:
         return Shared(text, place, link_of(lab, place))
@@ -86,7 +89,7 @@ def reopened(shared: str | PurePath, *, allow_source: bool = False) -> Lab:
     nothing is shown rather than something else. ProtocolError when it is damaged. The source of a `%%scenario` cell
     that comes along is run only with `allow_source=True`. A link opens what it can (`mqlab_widgets.links`).
     """
-    if isinstance(shared, str) and "#scenario=" in shared:
+    if isinstance(shared, str) and ("#scenario=" in shared or "#check=" in shared):
         return open_link(shared).lab
     report = _report_of(shared)
     cursor = report.get(CURSOR, 0)
