@@ -517,6 +517,12 @@ check("31/share-partition", SharePartition)
 # | a delivery counts | when the message is brought back | when it is acquired, and for good when it ends | when it is received |
 # | a word that comes too late | OK; counts if the reviver has not settled yet | `INVALID_RECORD_STATE` | OK; deletes if nobody else has received it |
 # | the broker dies | all that was popped in the last 5 s comes again, done or not | deliveries under way are forgotten, acknowledgements are not | nothing that a customer could see |
+#
+# %% [markdown]
+# And what a word, a limit and an order are worth:
+#
+# | | Pop | share group | SQS |
+# |---|---|---|---|
 # | the last delivery has failed | the client or the proxy decides (16) | archived (5) | dead-letter queue, if there is one |
 # | more time | a new check point, and an ack for the old one | a new lock for the same holder, as long as the group's lock; off unless `share.renew.acknowledge.enable` | up to 12 hours from the receive |
 # | order | as it lies in the queue, while nothing fails; `order=True` blocks the queue | from the lowest offset on, without a promise | none, in a standard queue |

@@ -124,10 +124,10 @@ def test_a_world_that_plays_is_shared_as_it_was_seen(page: NotebookPage) -> None
     page.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     viewer.button("Share").click()
     dialog = viewer.root.get_by_role("dialog", name="Share")
-    dialog.get_by_role("button", name="Copy").click()
-    expect(dialog.get_by_role("status")).to_have_text("Copied.")
+    dialog.get_by_role("button", name="Copy the line").click()
+    expect(dialog.get_by_role("status").first).to_have_text("Copied.")
     line = page.page.evaluate("() => navigator.clipboard.readText()")
-    assert line == dialog.get_by_role("textbox").input_value()
+    assert line == dialog.get_by_role("textbox").first.input_value()
     assert viewer.attribute("playing") == "true"
     page.page.keyboard.press("Escape")
     expect(viewer.button("Share")).to_be_focused()

@@ -69,7 +69,10 @@ class LitePage:
         self.page.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
         self.page.on(
-            "console", lambda line: self.seen.append(f"console: {line.text}") if line.type == "error" else None
+            "console",
+            lambda line: (
+                self.seen.append(f"console: {line.text} ({line.location['url']})") if line.type == "error" else None
+            ),
         )
         self.page.on("pageerror", lambda error: self.seen.append(f"page error: {error}"))
         self._context.on("request", lambda request: self._requested(request.url))

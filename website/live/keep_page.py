@@ -5,6 +5,7 @@ the page has no files to import it from.
 import gc
 import importlib
 import pkgutil
+import zipfile
 
 import mqlab
 import mqlab_widgets
@@ -31,4 +32,7 @@ for package in (mqlab, mqlab_widgets):
                 # A view that needs what a page does not have.
                 continue
 scenarios.get("demo").play(0, seconds=1)
+# An open file is none any more when the Python goes on: importlib keeps the archive of the standard library open.
+importlib.invalidate_caches()
 gc.collect()
+assert not [kept for kept in gc.get_objects() if isinstance(kept, zipfile.ZipFile)]
