@@ -118,7 +118,9 @@ def _write_python(parts: Path, wheels: list[Path], into: Path) -> None:
         shutil.copyfile(pyodide / name, into / name)
     listing = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))
     (into / "pyodide-lock.json").write_text(json.dumps({**listing, "packages": {}}) + "\n", encoding="utf-8")
-    shutil.copyfile(Path(__file__).parent / "live" / "python.mjs", into / "python.mjs")
+    live = Path(__file__).parent / "live"
+    module = [(live / name).read_text(encoding="utf-8") for name in ("unpacked.js", "python.mjs")]
+    (into / "python.mjs").write_text("\n".join(module), encoding="utf-8")
     (into / "site.tar.gz").write_bytes(gzip.compress(site_of(wheels), 9, mtime=0))
     keep_python(pyodide, into / "python.gz", "keep_lite.py", wheels)
 
@@ -130,7 +132,7 @@ def site_of(wheels: list[Path]) -> bytes:
         for wheel in wheels:
             with zipfile.ZipFile(wheel) as packed:
                 for name in packed.namelist():
-                    if name.endswith("/") or ".data/" in name:
+                    if name.endswith("/") or name.partition("/")[0].endswith(".data"):
                         continue
                     content = packed.read(name)
                     head = tarfile.TarInfo(name)

@@ -42,6 +42,7 @@ def play_page() -> str:
     )
     return f"""<h1>A world at one moment</h1>
 <div id="play" data-state="comes"><p class="play-words" role="status"></p>
+<progress class="play-progress" aria-label="How much of the Python has come" hidden></progress>
 <button type="button" class="play-stop" hidden>Stop</button>
 <div class="play-notes"></div><div class="play-view"></div>
 <noscript>A world is played by a Python in your browser, which needs JavaScript.</noscript></div>

@@ -92,7 +92,7 @@ def write_stages(target: Path, names: Iterable[str]) -> None:
         for size, file in recording_of(name).files.items():
             (target / "stages" / f"{name}-{size}.gz").write_bytes(file)
     here, widgets = Path(__file__).parent, _widgets()
-    code = [*(widgets / name for name in SCRIPTS), here / "live" / "recorded.js"]
+    code = [*(widgets / name for name in SCRIPTS), here / "live" / "unpacked.js", here / "live" / "recorded.js"]
     (target / "stages" / "stage.js").write_text(
         "(() => {\n" + "\n".join(path.read_text(encoding="utf-8") for path in code) + "})();\n", encoding="utf-8"
     )

@@ -12,7 +12,7 @@ from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from mqlab.check.found import Wrong
+from mqlab.check.found import Right, Wrong
 from mqlab.check.patience import EndlessLoop
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab, noting_labs
@@ -23,26 +23,30 @@ if TYPE_CHECKING:
 Answers = list[list[Any]]
 """For each function that was given: what it has answered, in the order of its calls."""
 
-MOST_ANSWERS = 20_000
 _PLAIN = (bool, int, float, str, type(None))
+
+
+_DEEPEST = 20
+"""Lists in lists of an answer."""
 
 
 class Failure(NamedTuple):
     """Which check has failed with which seed; `answers()` is what the functions answered then, LearnerError where that
-    is no data.
+    is no data. `actions` is how often something had been done to its world when it was opened.
     """
 
     check: str
     seed: int
     answers: Callable[[], Answers]
+    actions: int
 
 
 _failures: WeakKeyDictionary[Lab, Failure] = WeakKeyDictionary()
 
 
-def note_failure(lab: Lab, failure: Failure) -> None:
+def note_failure(lab: Lab, check: str, seed: int, answers: Callable[[], Answers]) -> None:
     """This world is that of a failed check."""
-    _failures[lab] = failure
+    _failures[lab] = Failure(check, seed, answers, len(lab.actions))
 
 
 def failure_of(lab: Lab) -> Failure | None:
@@ -53,7 +57,7 @@ def failure_of(lab: Lab) -> Failure | None:
 def answers_in(check: LabCheck, given: tuple[Any, ...], seed: int) -> Answers:
     """Judge these functions once more with a seed, and note what they answer."""
     answers: Answers = []
-    noted = []
+    noted: list[Callable[..., Any]] = []
     for function in given:
         if isinstance(function, type):
             raise LearnerError(
@@ -61,9 +65,8 @@ def answers_in(check: LabCheck, given: tuple[Any, ...], seed: int) -> Answers:
             )
         answers.append([])
         noted.append(_noting(function, answers[-1]))
-    with suppress(EndlessLoop):
-        check.judge_one(tuple(noted), seed)
-    if not all(_is_data(answer) for said in answers for answer in said):
+    _judge(check, tuple(noted), seed)
+    if any(answer is _NO_DATA for said in answers for answer in said):
         raise LearnerError(
             "a link holds numbers, words and lists, and your function has answered something else",
             "share it as a notebook",
@@ -74,19 +77,38 @@ def answers_in(check: LabCheck, given: tuple[Any, ...], seed: int) -> Answers:
 def _noting(function: Callable[..., Any], said: list[Any]) -> Callable[..., Any]:
     def noted(*arguments: Any, **named: Any) -> Any:
         answer = function(*arguments, **named)
-        said.append(answer)
+        # As it is now: whoever gave a list may change it later.
+        said.append(_data(answer))
         return answer
 
     return noted
 
 
-def _is_data(value: object) -> bool:
-    """Whether it is the same after it was written as JSON."""
+_NO_DATA = object()
+
+
+def _data(value: object, depth: int = 0) -> object:
+    """A copy of a value that is the same after it was written as JSON; of another one, `_NO_DATA`."""
+    if depth > _DEEPEST:
+        return _NO_DATA
     if type(value) is list:
-        return all(map(_is_data, value))
+        items = [_data(one, depth + 1) for one in value]
+        return _NO_DATA if any(one is _NO_DATA for one in items) else items
     if type(value) is dict:
-        return all(type(key) is str and _is_data(one) for key, one in value.items())
-    return type(value) in _PLAIN
+        named = {key: _data(one, depth + 1) for key, one in value.items()}
+        fits = all(type(key) is str and one is not _NO_DATA for key, one in named.items())
+        return named if fits else _NO_DATA
+    return value if type(value) in _PLAIN else _NO_DATA
+
+
+def _judge(check: LabCheck, given: tuple[Callable[..., Any], ...], seed: int) -> Right | Wrong | None:
+    """Judge, and play the world that the judge names, if it does: what it asks then counts, too."""
+    with suppress(EndlessLoop), redirect_stdout(io.StringIO()):
+        found = check.judge_one(given, seed)
+        if isinstance(found, Wrong) and found.world is not None:
+            found.world()
+        return found
+    return Wrong("it does not come to an end")
 
 
 def open_failure(check: LabCheck, answers: Answers, seed: int) -> Lab:
@@ -95,14 +117,12 @@ def open_failure(check: LabCheck, answers: Answers, seed: int) -> Lab:
     LearnerError when they do not fail it, or when it plays no world.
     """
     given = tuple(_answering(iter(said)) for said in answers)
-    with noting_labs(keep_history=True) as made, suppress(EndlessLoop), redirect_stdout(io.StringIO()):
-        found = check.judge_one(given, seed)
-        if isinstance(found, Wrong) and found.world is not None:
-            found.world()
+    with noting_labs(keep_history=True) as made:
+        found = _judge(check, given, seed)
     if not isinstance(found, Wrong):
         raise LearnerError(f"with these answers {check.name} does not fail with seed {seed}", "ask for another link")
     lab = shown_of(made, check.name)
-    note_failure(lab, Failure(check.name, seed, lambda: answers))
+    note_failure(lab, check.name, seed, lambda: answers)
     return lab
 
 
@@ -118,6 +138,8 @@ def _answering(said: Iterator[Any]) -> Callable[..., Any]:
         try:
             return next(said)
         except StopIteration:
-            raise LearnerError("the link has no more answers", "it was made with another version, or changed") from None
+            raise LearnerError(
+                "the link has fewer answers than it is asked for", "ask for one that was made with this version"
+            ) from None
 
     return answered

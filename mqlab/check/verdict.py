@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mqlab.check import show
-from mqlab.check.failure import Answers, Failure, note_failure, shown_of
+from mqlab.check.failure import Answers, note_failure, shown_of
 from mqlab.check.patience import EndlessLoop
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab, noting_labs
@@ -63,7 +63,7 @@ class Verdict:
             self.again()
         lab = shown_of(made, self.name)
         if self.answers is not None and self.failed_seed is not None:
-            note_failure(lab, Failure(self.name, self.failed_seed, self.answers))
+            note_failure(lab, self.name, self.failed_seed, self.answers)
         return lab
 
     @property

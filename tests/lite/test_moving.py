@@ -202,8 +202,9 @@ def reader(browser: Browser, address: str) -> Iterator[Page]:
 
 
 def follow(page: Page, link: str) -> None:
-    page.evaluate("link => (location.hash = link)", link)
-    page.wait_for_selector('#play:not([data-state="open"])')
+    """Change the link of a page, and wait until it has noticed."""
+    page.evaluate("link => { document.querySelector('#play').dataset.state = ''; location.hash = link; }", link)
+    page.wait_for_selector("#play:not([data-state=''])")
 
 
 @pytest.mark.parametrize("name", LINKS)
@@ -223,8 +224,8 @@ def test_a_link_opens_its_world_at_its_event_in_a_browser_alone(reader: Page, na
         ("hello", "this is no link to a moment"),
         ('scenario=demo&actions=[[1,2,"eval",{"code":"1"}]]', "a verb of mqlab"),
         ("scenario=<img src=x onerror=alert(1)>", "there is no scenario '<img"),
-        ("answer=__proto__", "there is no answer"),
-        ("answer=../../x", "there is no answer"),
+        ("answer=__proto__", 'there is no answer named "__proto__"'),
+        ("answer=../../x", 'there is no answer named "../../x"'),
     ],
 )
 def test_a_hostile_link_says_what_is_wrong_and_runs_nothing(reader: Page, link: str, words: str) -> None:
@@ -234,7 +235,51 @@ def test_a_hostile_link_says_what_is_wrong_and_runs_nothing(reader: Page, link: 
     assert reader.locator("#play img").count() == 0
 
 
-def test_a_link_that_asks_too_much_opens_what_it_can_and_can_be_stopped(reader: Page) -> None:
+def test_another_link_takes_the_place_of_one_that_still_comes(reader: Page) -> None:
+    follow(reader, "scenario=demo&seed=1&at=90000")
+    follow(reader, "scenario=demo&seed=1&at=20")
+    assert view(reader).get_attribute("data-place") == "20"
+    assert reader.locator(".play-view .mq-viewer").count() == 1
+
+
+def test_what_takes_long_can_be_stopped(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}/play/index.html") as page:
+        page.clock.install()
+        follow(page, "scenario=demo&seed=1&at=100000")
+        page.wait_for_selector("#play[data-state=opens]", timeout=PYTHON_MS)
+        page.clock.run_for(20_000)
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator(".play-words")).to_have_text("Stopped. Reload the page to begin again.")
+        expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+        assert page.locator(".play-view .mq-viewer").count() == 0
+
+
+def test_keys_reach_what_does_something_in_a_recording_and_nothing_else(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}/index.html") as page:
+        figure = page.locator(".recorded")
+        moved(page)
+        figure.get_by_role("button", name="Pause").click()
+        figure.get_by_label("Where in the recording").fill("100")
+        assert figure.locator('[data-part="stage"] [data-do="choose"][tabindex]').count() == 0
+        figure.locator('[data-part="stage"] [data-message]').first.focus()
+        page.keyboard.press("Enter")
+        expect(figure.locator('.mq-number[aria-pressed="true"]')).to_be_visible()
+
+
+def test_at_its_end_it_plays_again_from_the_beginning(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}/index.html") as page:
+        figure = page.locator(".recorded")
+        moved(page)
+        scrub = figure.get_by_label("Where in the recording")
+        page.wait_for_function("document.querySelector('[data-control=scrub]').max > 150")
+        scrub.fill(scrub.get_attribute("max") or "")
+        expect(figure).to_have_attribute("data-playing", "false")
+        figure.get_by_role("button", name="Play").click()
+        page.wait_for_function("Number(document.querySelector('[data-control=scrub]').value) < 20")
+        expect(figure).to_have_attribute("data-playing", "true")
+
+
+def test_a_link_that_asks_too_much_opens_what_it_can(reader: Page) -> None:
     follow(reader, "scenario=demo&seed=1&at=5000000&v=0.0.1")
     viewer = view(reader)
     assert viewer.get_attribute("data-place") == "100000"

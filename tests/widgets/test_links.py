@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import runpy
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from mqlab import Lab, __version__, scenarios
 from mqlab.check import find_check
+from mqlab.check.failure import answers_in
 from mqlab.errors import LearnerError, MqlabError, ProtocolError
 from mqlab_widgets.commands import offered
 from mqlab_widgets.controls import more_html
@@ -118,6 +121,31 @@ def test_another_version_and_other_events_are_told_and_what_can_opens() -> None:
     ]
 
 
+def test_what_stands_in_front_of_the_mark_does_not_matter() -> None:
+    with pytest.raises(LearnerError, match="there is no scenario 'nix'"):
+        open_link("//[#scenario=nix")
+
+
+def test_what_is_done_behind_the_last_slice_is_told() -> None:
+    actions = json.dumps([[3_000_000, 10, "crash", {"node": "broker-a"}]])
+    opened = open_link(f"scenario=first-message&seed=1&actions={quote(actions)}&at=10")
+    assert "left out" in opened.notes[0] or "could not be played" in opened.notes[0]
+
+
+def test_the_notes_of_a_link_are_said_by_the_view_that_it_opens() -> None:
+    link = link_of(scenarios.get("demo").play(1, seconds=1), 40, SITE).replace("v=", "v=9")
+    assert "was made by mqlab" in Stepper.reopen(link).session.said
+
+
+def test_a_moment_too_far_gets_no_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mqlab_widgets.links.MOST_EVENTS", 100)
+    lab = scenarios.get("demo").play(1, seconds=2)
+    with pytest.raises(LearnerError, match="a link opens at event 100 at most"):
+        link_of(lab, 101)
+    cut = open_link("scenario=demo&seed=1&at=120&hash=12345678")
+    assert (cut.lab.history.cursor, len(cut.notes)) == (100, 1)
+
+
 def test_an_event_that_is_too_far_is_not_played_to() -> None:
     far = open_link("scenario=demo&seed=1&at=999999999")
     assert far.lab.history.cursor == MOST_EVENTS
@@ -135,6 +163,7 @@ def test_an_event_that_is_too_far_is_not_played_to() -> None:
         ("scenario=demo&scenario=shop-day", "it says 'scenario' twice"),
         ("scenario=nothing-of-the-kind", "there is no scenario"),
         ("scenario=demo&colour=red", "has no parameter 'colour'"),
+        ("scenario=batches&size=1000000000", "too much for a page"),
         ("scenario=demo&queues=-5", "not possible"),
         ("scenario=demo&queues=many", "is not a int"),
         ("scenario=accident&what=__import__('os')", "is none of the words"),
@@ -163,8 +192,18 @@ def test_a_hostile_link_does_no_harm_and_says_what_is_wrong(fragment: str, words
     assert len(str(raised.value)) < 600
 
 
-def test_arguments_that_a_verb_does_not_take_are_told() -> None:
-    actions = json.dumps([[200, 3_000_000, "crash", {"node": "broker-a", "command": "rm"}]])
+@pytest.mark.parametrize(
+    ("verb", "arguments"),
+    [
+        ("crash", {"node": "broker-a", "command": "rm"}),
+        ("delay", {"source": "producer-1", "target": "broker-a", "ms": 1e308}),
+        ("override", {"point": [1], "k": 0, "value": 0}),
+        ("pick", {"index": 1.5}),
+        ("hold", {"index": 0, "ms": 1e308}),
+    ],
+)
+def test_arguments_that_a_verb_does_not_take_are_told(verb: str, arguments: dict[str, Any]) -> None:
+    actions = json.dumps([[200, 3_000_000, verb, arguments]])
     opened = open_link(f"scenario=demo&seed=1&actions={quote(actions)}&at=10")
     assert opened.lab.history.cursor == 10
     assert len(opened.notes) == 1
@@ -219,7 +258,51 @@ def test_a_function_that_is_asked_many_times_answers_call_by_call() -> None:
     assert rows(opened.lab, len(lab.history)) == rows(lab, len(lab.history))
 
 
-def test_a_class_and_answers_that_are_no_data_get_no_link() -> None:
+WRONG = Path(__file__).parents[1] / "labs" / "wrong"
+
+
+@pytest.mark.parametrize("name", ["14/decide", "14/deliver-at", "14/passes", "06/limits"])
+def test_every_wrong_solution_of_a_check_that_plays_a_world_has_a_link(name: str) -> None:
+    (path,) = WRONG.glob(f"{name[:2]}_*.py")
+    for answers in runpy.run_path(str(path))["WRONG"][name]:
+        given = answers if isinstance(answers, tuple) else (answers,)
+        verdict = find_check(name).play(*given, seeds=range(1, 6))
+        lab = verdict.open()
+        again = open_link(link_of(lab, len(lab.history), SITE))
+        assert again.notes == []
+        assert rows(again.lab, len(lab.history)) == rows(lab, len(lab.history))
+
+
+def test_what_a_function_gave_is_noted_as_it_was_then() -> None:
+    grown: list[int] = []
+
+    def longer(*_: Any) -> int:
+        grown.append(1)
+        return grown  # type: ignore[return-value]
+
+    said = answers_in(find_check("06/next-pull"), (longer,), 1)[0]
+    assert said[0] == [1]
+
+
+def test_a_world_that_was_played_on_opens_there_and_one_that_was_acted_on_has_no_link() -> None:
+    lab = failed("06/limits", too_many)
+    before = len(lab.history)
+    lab.run_for(seconds=5)
+    opened = open_link(link_of(lab, len(lab.history), SITE))
+    assert opened.notes == []
+    assert opened.lab.history.cursor == len(lab.history) > before
+    lab.act("crash", node=next(iter(lab.processes)))
+    with pytest.raises(LearnerError, match="something was done to this world"):
+        link_of(lab, before, SITE)
+
+
+def test_answers_that_are_no_data_get_no_link() -> None:
+    lab = failed("06/next-pull", lambda *_: (1, 2))
+    with pytest.raises(LearnerError, match="your function has answered something else"):
+        link_of(lab)
+
+
+def test_a_class_gets_no_link() -> None:
     with pytest.raises(LearnerError, match="this answer is a class"):
         link_of(failed("09/idempotent-listener", type("Keeper", (), {"__init__": lambda self, *_: None})))
 
@@ -229,8 +312,8 @@ def test_a_class_and_answers_that_are_no_data_get_no_link() -> None:
     [
         ("check=99/nothing&seed=1&answers=[[]]", "there is no check"),
         ("check=../../os&seed=1&answers=[[]]", "there is no check"),
-        ("check=06/limits&seed=one&answers=[[]]", "names no seed"),
-        ("check=06/limits&seed=1&answers=[1]", "no answers"),
+        ("check=06/limits&seed=one&answers=[[]]", "the seed of a check is a whole number"),
+        ("check=06/limits&seed=1&answers=[1]", "a list for each function"),
         ("check=06/limits&seed=1&answers=hello", "answers is 'hello'"),
         ("check=06/refuse-old&seed=1&answers=[[]]", "plays no world"),
     ],

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import deque
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
@@ -58,8 +57,8 @@ _module = ModuleType("anywidget")
 _module.AnyWidget = AnyWidget  # type: ignore[attr-defined]
 sys.modules.setdefault("anywidget", _module)
 
-import mqlab  # noqa: E402  # its views look for anywidget
-from mqlab.errors import MqlabError  # noqa: E402
+from mqlab.errors import MqlabError  # noqa: E402  # mqlab's views look for anywidget
+from mqlab.lab import Lab, noting_labs  # noqa: E402
 from mqlab_widgets.links import open_link  # noqa: E402
 from mqlab_widgets.stepper import Stepper  # noqa: E402
 
@@ -79,7 +78,7 @@ def open_moment(link: str, base: str, cells: str, say: Callable[[str], None]) ->
     except MqlabError as error:
         return json.dumps({"error": str(error)})
     _shown[:] = [Stepper(lab)]
-    return json.dumps({"frame": _shown[0].frame, "notes": notes, "playing": False})
+    return json.dumps({"frame": _shown[0].frame, "notes": notes})
 
 
 def take(message: str) -> None:
@@ -88,25 +87,13 @@ def take(message: str) -> None:
         stepper.take(json.loads(message))
 
 
-def _of_answer(cells: list[str]) -> tuple[mqlab.Lab, list[str]]:
+def _of_answer(cells: list[str]) -> tuple[Lab, list[str]]:
     """Run the world of an answer; its reader is shown what it prints, and then the world."""
-    made: deque[mqlab.Lab] = deque(maxlen=1)
-    usual = mqlab.Lab
-
-    class Kept(usual):  # type: ignore[misc, valid-type]
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **options)
-            made.append(self)
-
     printed = StringIO()
-    mqlab.Lab = Kept  # type: ignore[misc]
-    try:
-        with redirect_stdout(printed):
-            names: dict[str, Any] = {"__name__": "__main__"}
-            for cell in cells:
-                exec(compile(cell, "<answer>", "exec"), names)  # noqa: S102  # the site's own page
-    finally:
-        mqlab.Lab = usual  # type: ignore[misc]
-    lab = made[0]
+    names: dict[str, Any] = {"__name__": "__main__"}
+    with noting_labs(keep_history=True) as made, redirect_stdout(printed):
+        for cell in cells:
+            exec(compile(cell, "<answer>", "exec"), names)  # noqa: S102  # the site's own page
+    lab = made[-1]
     lab.history.move_to(len(lab.history))
     return lab, [printed.getvalue()]

@@ -5,90 +5,110 @@ import viewer from "./viewer.js";
 const here = new URL(".", import.meta.url);
 const site = new URL("..", here);
 const page = document.querySelector("#play");
+const part = (name) => page.querySelector(`.play-${name}`);
 const PATIENCE_MS = 20000;
 
-let worker;
-let slow;
-
-const link = () => location.hash.slice(1);
+let end; // ends what is open, or comes
 
 function say(words, kind = "") {
-  const line = page.querySelector(".play-words");
+  const line = part("words");
   line.textContent = words;
   line.dataset.kind = kind;
   line.hidden = !words;
 }
 
-function stop(words) {
-  clearTimeout(slow);
-  worker?.terminate();
-  worker = undefined;
-  page.querySelector(".play-stop").hidden = true;
+function note(words) {
+  const line = document.createElement("p");
+  line.textContent = words;
+  part("notes").append(line);
+}
+
+function stop(words, kind) {
+  end?.();
   page.dataset.state = "stopped";
-  say(words, "error");
+  say(words, kind);
 }
 
 // What the viewer takes for the model of its widget.
-function modelOf(frame) {
+function modelOf(frame, send) {
   const takers = new Set();
   return {
     get: (name) => (name === "frame" ? frame : undefined),
     set: (name, value) => (frame = name === "frame" ? value : frame),
     on: (name, taker) => name === "msg:custom" && takers.add(taker),
     off: (name, taker) => takers.delete(taker),
-    send: (content) => worker?.postMessage({ take: content }),
+    send,
     take: (message) => takers.forEach((taker) => taker(message)),
   };
 }
 
 function open() {
-  worker?.terminate();
-  page.querySelector(".play-view").replaceChildren();
-  page.querySelector(".play-notes").replaceChildren();
-  page.dataset.state = "comes";
-  const asked = link();
-  document.documentElement.classList.toggle("bare", new URLSearchParams(asked).get("controls") === "none");
-  if (!asked) {
-    stop("A link to a moment names a world: play/#scenario=demo&seed=1&at=120. Choose one below.");
+  end?.();
+  part("view").replaceChildren();
+  part("notes").replaceChildren();
+  const link = location.hash.slice(1);
+  document.documentElement.classList.toggle("bare", new URLSearchParams(link).get("controls") === "none");
+  if (!link) {
+    stop("A link to a moment names a world, such as play/#scenario=demo&seed=1&at=120. Choose one below.");
     return;
   }
+  page.dataset.state = "comes";
+  say("Python comes.");
+  part("progress").hidden = false;
+  part("progress").removeAttribute("value");
+  const worker = new Worker(new URL("worker.js", here), { type: "module" });
   let model;
   let close;
-  worker = new Worker(new URL("worker.js", here), { type: "module" });
-  worker.onerror = (event) => stop(`Python could not be started: ${event.message ?? "this browser does not let a page have one"}`);
-  worker.onmessage = ({ data }) => {
-    if (data.comes !== undefined) say(`Python comes: ${Math.round(data.comes * 100)} %`);
-    if (data.opens) {
+  let slow;
+  end = () => {
+    end = undefined;
+    clearTimeout(slow);
+    worker.terminate();
+    close?.();
+    for (const view of part("view").children) view.inert = true;
+    part("progress").hidden = true;
+    part("stop").hidden = true;
+  };
+  const takes = {
+    comes(share) {
+      if (share) part("progress").value = share;
+    },
+    opens() {
+      part("progress").hidden = true;
       say("The world is played up to its event.");
       page.dataset.state = "opens";
       slow = setTimeout(() => {
         say("This world takes long to come to its event. It can be stopped; the page is not hurt by it.");
-        page.querySelector(".play-stop").hidden = false;
+        part("stop").hidden = false;
       }, PATIENCE_MS);
-    }
-    if (data.failed) stop(data.failed);
-    if (data.opened?.error) stop(data.opened.error);
-    else if (data.opened) {
-      clearTimeout(slow);
-      page.querySelector(".play-stop").hidden = true;
-      say("");
-      for (const note of data.opened.notes) {
-        const line = document.createElement("p");
-        line.textContent = note;
-        page.querySelector(".play-notes").append(line);
+    },
+    opened({ frame, notes, error }) {
+      if (error) {
+        stop(error, "error");
+        return;
       }
-      model = modelOf(data.opened.frame);
+      clearTimeout(slow);
+      part("stop").hidden = true;
+      say("");
+      notes.forEach(note);
+      model = modelOf(frame, (content) => worker.postMessage({ take: content }));
       const view = document.createElement("div");
-      page.querySelector(".play-view").replaceChildren(view);
-      close?.();
+      part("view").replaceChildren(view);
       close = viewer.render({ model, el: view });
       page.dataset.state = "open";
-    }
-    if (data.say) model?.take(data.say);
+    },
+    say: (message) => model?.take(message),
+    said: note,
+    failed: (words) => stop(words, "error"),
+  };
+  worker.onerror = (event) =>
+    stop(`Python could not be started: ${event.message ?? "this browser does not let a page have one"}`, "error");
+  worker.onmessage = ({ data }) => {
+    for (const [name, value] of Object.entries(data)) takes[name](value);
   };
   worker.postMessage({
     open: {
-      link: asked,
+      link,
       base: site.href,
       python: new URL("python/python.mjs", site).href,
       snapshot: new URL("python.gz", here).href,
@@ -97,6 +117,6 @@ function open() {
   });
 }
 
-page.querySelector(".play-stop").addEventListener("click", () => stop("Stopped. Reload the page to begin again."));
+part("stop").addEventListener("click", () => stop("Stopped. Reload the page to begin again."));
 addEventListener("hashchange", open);
 open();

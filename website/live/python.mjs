@@ -5,7 +5,7 @@
 
 const here = new URL(".", import.meta.url).href;
 
-// A compressed file, unpacked; `told` hears which share of it has come.
+// A compressed file, unpacked (unpacked.js stands in front of this); `told` hears which share of it has come.
 export async function bytesOf(address, told = () => {}) {
   const answer = await fetch(address);
   if (!answer.ok) throw new Error(`${address} is not there (${answer.status})`);
@@ -18,8 +18,7 @@ export async function bytesOf(address, told = () => {}) {
       controller.enqueue(chunk);
     },
   });
-  const unpacked = answer.body.pipeThrough(count).pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(unpacked).arrayBuffer());
+  return new Uint8Array(await new Response(await unpacked(answer.body.pipeThrough(count))).arrayBuffer());
 }
 
 // The memory of a Python (or the promise of it), awake. Pyodide fills the memory that it has, and does not make it as

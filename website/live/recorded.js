@@ -1,7 +1,7 @@
 // Plays recordings of a stage (mqlab_widgets/recording.py) where there is no Python.
 
-// Up to this width of the page the narrow recording is shown.
-const NARROW_PX = 700;
+// On narrower pages the narrow recording is shown (recorded.css has the same number).
+const WIDE = "(min-width: 701px)";
 const NO_MOTION = "(prefers-reduced-motion: reduce)";
 const SHARE_ON_SCREEN = 0.3;
 
@@ -11,7 +11,7 @@ const shownTime = (ms) => `${Math.floor(ms / 60000)}:${String(Math.floor((ms % 6
 async function* linesOf(address) {
   const answer = await fetch(address);
   if (!answer.ok) throw new Error(`${address}: ${answer.status}`);
-  const reader = answer.body.pipeThrough(new DecompressionStream("gzip")).pipeThrough(new TextDecoderStream()).getReader();
+  const reader = (await unpacked(answer.body)).pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();
@@ -38,6 +38,7 @@ function makeRecorded(root) {
   let followed = ""; // the message whose trail is shown
   let pace = 1;
   let dragging = false;
+  let jumping = false;
   const latest = new Map(); // part of the stage -> the beat that drew it last
 
   const story = makeStory(root, { stage, apply, tell, settled, pace: () => pace });
@@ -46,12 +47,27 @@ function makeRecorded(root) {
 
   function fill(name, html) {
     morphChildren(part(name), ownNames(parsed(html), view));
+    reach();
+  }
+
+  // What does something here is reached by keys, and what does nothing is no button.
+  function reach() {
+    for (const one of root.querySelectorAll('[data-part="stage"] [data-do]:not([data-do="follow"])')) {
+      for (const name of ["role", "tabindex", "aria-pressed"]) one.removeAttribute(name);
+    }
+    for (const one of root.querySelectorAll('[data-do="follow"], [data-do="to_time"]')) {
+      one.setAttribute("tabindex", "0");
+      if (one.localName !== "button") one.setAttribute("role", "button");
+    }
   }
 
   function apply(beat) {
     const parts = Object.entries(beat.parts ?? {}).filter(([key]) => !(latest.get(key) > beat.index));
     for (const [key] of parts) latest.set(key, beat.index);
-    if (parts.length) showParts(stage(), parts, !matchMedia(NO_MOTION).matches && !document.hidden);
+    if (parts.length) {
+      showParts(stage(), parts, !matchMedia(NO_MOTION).matches && !document.hidden);
+      reach();
+    }
     light();
   }
 
@@ -72,9 +88,11 @@ function makeRecorded(root) {
 
   // What a reader sees who comes to a beat by another way than through all before it.
   function jump(to) {
-    story.cut();
-    latest.clear();
     told = to;
+    jumping = true;
+    story.cut();
+    jumping = false;
+    latest.clear();
     const seen = { ...first, say: "" };
     const parts = {};
     for (const beat of beats.slice(0, to + 1)) {
@@ -83,12 +101,14 @@ function makeRecorded(root) {
     }
     fill("stage", first.stage);
     showParts(stage(), Object.entries(parts), false);
+    reach();
     story.redrawn();
     words(seen);
     light();
     where();
     plays += 1;
     if (to + 1 < beats.length) story.take(beats.slice(to + 1), plays, false);
+    else settled();
   }
 
   function where() {
@@ -133,7 +153,7 @@ function makeRecorded(root) {
   }
 
   function settled() {
-    if (ended && told >= beats.length - 1) play(false);
+    if (!jumping && ended && told >= beats.length - 1) play(false);
   }
 
   root.addEventListener("click", (event) => {
@@ -143,6 +163,12 @@ function makeRecorded(root) {
     if (station) jump(beats.findLastIndex((beat) => beat.us <= Number(station.dataset.ms) * 1000));
     const message = event.target.closest("[data-message]");
     if (message && first) follow(message.dataset.message || followed);
+  });
+  root.addEventListener("keydown", (event) => {
+    const target = event.target.closest('[data-do="follow"]:not(button), [data-do="to_time"]');
+    if (!target || (event.key !== "Enter" && event.key !== " ")) return;
+    event.preventDefault();
+    target.dispatchEvent(new MouseEvent("click", { bubbles: true }));
   });
   control("pace").addEventListener("change", (event) => (pace = Number(event.target.value)));
   control("scrub").addEventListener("input", (event) => {
@@ -160,7 +186,7 @@ function makeRecorded(root) {
       words(first);
       root.classList.add("ready");
       // Nothing moves for who has asked the system for less motion.
-      play(root.dataset.autoplay !== undefined && !matchMedia(NO_MOTION).matches);
+      play(playing || (root.dataset.autoplay !== undefined && !matchMedia(NO_MOTION).matches));
     }
     const news = lines.map((beat, n) => ({ ...beat, index: beats.length + n }));
     beats.push(...news);
@@ -169,22 +195,22 @@ function makeRecorded(root) {
   }
 
   async function load() {
-    const size = root.clientWidth > NARROW_PX ? "wide" : "narrow";
+    const size = matchMedia(WIDE).matches ? "wide" : "narrow";
     try {
       for await (const lines of linesOf(`${root.dataset.recording}-${size}.gz`)) take(lines);
-      ended = true;
-      settled();
     } catch (error) {
-      if (first) return;
+      const what = first ? "The rest of this" : "What moves here";
       part("said").textContent = location.protocol === "file:"
         ? "From a file the browser does not load what moves here. From a web server it does."
-        : `What moves here could not be loaded (${error.message}).`;
+        : `${what} could not be loaded (${error.message}).`;
     }
+    ended = true;
+    settled();
   }
 
   // What nobody sees waits.
-  new IntersectionObserver(([entry]) => {
-    offScreen = entry.intersectionRatio < SHARE_ON_SCREEN;
+  new IntersectionObserver((entries) => {
+    offScreen = entries.at(-1).intersectionRatio < SHARE_ON_SCREEN;
     story.hold(!playing || offScreen);
   }, { threshold: [0, SHARE_ON_SCREEN] }).observe(part("stage"));
 
@@ -192,7 +218,7 @@ function makeRecorded(root) {
   return load();
 }
 
-// The first of a page is loaded at once, the others when they come near.
+// Those that are near are loaded, the others when they come near.
 const recordings = [...document.querySelectorAll("[data-recording]")];
 const near = new IntersectionObserver((entries) => {
   for (const entry of entries.filter((one) => one.isIntersecting)) {

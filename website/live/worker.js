@@ -11,7 +11,9 @@ async function open({ link, base, python, snapshot, answers }) {
   const answer = new URLSearchParams(link).get("answer");
   let cells = "";
   if (answer !== null) {
-    const known = await (await fetch(answers)).json();
+    const told = await fetch(answers);
+    if (!told.ok) throw new Error(`the answers are not there (${told.status})`);
+    const known = await told.json();
     if (!Object.hasOwn(known, answer)) throw new Error(`there is no answer named ${JSON.stringify(answer.slice(0, 40))}`);
     cells = JSON.stringify(known[answer]);
   }
@@ -19,11 +21,14 @@ async function open({ link, base, python, snapshot, answers }) {
   tell({ opened: JSON.parse(page.open_moment(link, base, cells, (message) => tell({ say: JSON.parse(message) }))) });
 }
 
+// Of Python's errors the last line says what is wrong.
+const words = (error) => String(error.message ?? error).trim().split("\n").at(-1);
+
 onmessage = async ({ data }) => {
   try {
     if (data.open) await open(data.open);
-    else page.take(JSON.stringify(data.take));
+    else page?.take(JSON.stringify(data.take));
   } catch (error) {
-    tell({ failed: String(error.message ?? error) });
+    tell(data.open ? { failed: words(error) } : { said: words(error) });
   }
 };

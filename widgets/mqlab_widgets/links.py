@@ -11,8 +11,8 @@
 | `actions` | what was done to the world: a list of [slice, time in us, verb, {arguments}] as JSON |
 | `overrides` | the drawn choices that came out differently: a list of [point, k, value] as JSON |
 | `wire`, `ties` | `bytes`, and `choice`, where these are not what they are unless told |
-| `check`, `answers` | in the place of a scenario: a check that has failed with this seed, and what the functions that
-it judged have answered, call by call |
+| `check` | in the place of a scenario: a check that has failed with this seed |
+| `answers` | what the functions that it judged have answered, a list for each, call by call |
 | `at` | behind how many events the cursor stands |
 | `v`, `hash` | the mqlab that made it, and the first letters of the hash of these events |
 
@@ -25,7 +25,7 @@ from __future__ import annotations
 import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 from mqlab import __version__
 from mqlab.check.failure import failure_of, open_failure
@@ -36,6 +36,7 @@ from mqlab.trace.digest import TraceDigest
 
 if TYPE_CHECKING:
     from mqlab import Lab
+    from mqlab.scenarios import Scenario
 
 PLAY = "play/"
 """Where links lead to, from the site's first page."""
@@ -45,12 +46,18 @@ MOST_EVENTS = 100_000
 """A link opens at no later event: a page plays these in less than half a minute."""
 MOST_SLICES = 2_000_000
 """And plays no more than this on its way there."""
+MOST_TIMES = 100
+"""A number of a scenario may be so many times what it is unless told, or `MOST_AT_LEAST`."""
+MOST_AT_LEAST = 10_000
 LONGEST = 60_000
 """Letters of a link; browsers take at least 64,000."""
 HASH_LETTERS = 8
 LONGEST_SEED = 18
 """Digits of a seed that is a number; one that is longer is taken as a text."""
-OWN = frozenset(("scenario", "seed", "actions", "overrides", "wire", "ties", "at", "v", "hash", "controls"))
+OWN = frozenset((
+    "scenario", "seed", "actions", "overrides", "wire", "ties", "at", "v", "hash", "controls",
+    "check", "answers", "answer",
+))  # fmt: skip
 """Names that a scenario's parameters can't have."""
 _SAFE = ",:[]{}/"
 
@@ -81,8 +88,17 @@ def fragment_of(lab: Lab, at: int | None) -> str:
     """What stands behind the # of a link; without `at` that of the world, and not of a moment."""
     from mqlab import scenarios
 
+    if at is not None and at > MOST_EVENTS:
+        raise LearnerError(
+            f"a link opens at event {MOST_EVENTS:,} at most, and this is {at:,}", "share the line of text instead"
+        )
     failure = failure_of(lab)
     if failure is not None:
+        if len(lab.actions) != failure.actions:
+            raise LearnerError(
+                "something was done to this world since its check has failed, which its link can't hold",
+                "open it anew: Stepper(verdict.open())",
+            )
         parts = {"check": failure.check, "seed": str(failure.seed), "answers": _json(failure.answers())}
         return _whole(lab, parts, at)
     report = report_of(lab)
@@ -117,6 +133,12 @@ def _whole(lab: Lab, parts: dict[str, str], at: int | None) -> str:
     return link
 
 
+def is_link(text: str) -> bool:
+    """Whether a text is a link to a moment, and not the name of a file or a line of text."""
+    names = {pair.partition("=")[0] for pair in text.partition("#")[2].split("&")}
+    return bool(names & {"scenario", "check"})
+
+
 def open_link(link: str) -> Opened:
     """The world of a link (all of it, or what stands behind its #), its cursor at the event.
 
@@ -139,10 +161,9 @@ def open_link(link: str) -> Opened:
     made_by, hashed = said.pop("v", ""), said.pop("hash", "")
     said.pop("controls", None)
     scenario = scenarios.get(said.pop("scenario"))
-    notes = []
-    if at > MOST_EVENTS:
-        notes.append(f"The link asks for event {at:,}; a link opens at event {MOST_EVENTS:,} at most, and this is it.")
-        at = MOST_EVENTS
+    _check_sizes(scenario, said)
+    notes = _too_far(at)
+    at, hashed = min(at, MOST_EVENTS), "" if notes else hashed
     lab = scenario.build(
         seed,
         parameters=said,
@@ -162,11 +183,34 @@ def _open_check(said: dict[str, str]) -> Opened:
 
     seed, at = _seed(said.get("seed", "0")), _count("at", said.get("at", "0"))
     answers = _loaded("answers", said.get("answers", "[]"), list)
-    if not isinstance(seed, int) or not all(isinstance(each, list) for each in answers):
-        raise ProtocolError("this link is damaged: it names no seed of a check, or no answers")
+    if not isinstance(seed, int):
+        raise ProtocolError(f"this link is damaged: the seed of a check is a whole number, not {_shown(seed)}")
+    if not all(isinstance(each, list) for each in answers):
+        raise ProtocolError("this link is damaged: answers must be a list for each function that was judged")
     lab = open_failure(find_check(said["check"]), answers, seed)
+    notes = _too_far(at)
+    at, hashed = min(at, MOST_EVENTS), "" if notes else said.get("hash", "")
+    notes += _play_to(lab, at, [])
     lab.history.move_to(min(at, len(lab.history)))
-    return Opened(lab, _differs(lab, at, said.get("v", ""), said.get("hash", "")))
+    return Opened(lab, notes + _differs(lab, at, said.get("v", ""), hashed))
+
+
+def _too_far(at: int) -> list[str]:
+    if at <= MOST_EVENTS:
+        return []
+    return [f"The link asks for event {at:,}; a link opens at event {MOST_EVENTS:,} at most, and this is it."]
+
+
+def _check_sizes(scenario: Scenario, said: dict[str, str]) -> None:
+    """LearnerError for a number with which a world would be too large for a page."""
+    values = scenario.check(said)
+    for parameter in scenario.parameters:
+        value = values[parameter.name]
+        if type(value) is int and value > max(MOST_AT_LEAST, MOST_TIMES * parameter.default):
+            raise LearnerError(
+                f"{parameter.name}={value:,} is too much for a page",
+                f"play it here: mqlab trace {scenario.name} -p {parameter.name}={value}",
+            )
 
 
 def _differs(lab: Lab, at: int, made_by: str, hashed: str) -> list[str]:
@@ -184,10 +228,13 @@ def _play_to(lab: Lab, at: int, actions: list[list[Any]]) -> list[str]:
     world = lab.world
     try:
         act_again(lab, actions, MOST_SLICES)
+        if actions and actions[-1][0] > MOST_SLICES:
+            return [f"What the link does to the world behind slice {MOST_SLICES:,} is left out."]
         while len(lab.history) < at and world.slice_no < MOST_SLICES:
             if not world.step():
                 return [f"The link asks for event {at:,}, and after {len(lab.history):,} nothing is left to happen."]
-    except MqlabError as error:
+    except (MqlabError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+        # Arguments of a verb that no person would give.
         return [f"It could not be played to the end of what the link says: {error}"]
     finally:
         world.halt_at_slice = None
@@ -231,7 +278,7 @@ def _seed(value: str) -> int | str:
 
 
 def _parts(link: str) -> dict[str, str]:
-    fragment = urlsplit(link).fragment if "#" in link else link
+    fragment = link.partition("#")[2] if "#" in link else link
     if len(fragment) > LONGEST:
         raise ProtocolError(f"this link has {len(fragment):,} letters, and the longest that is taken has {LONGEST:,}")
     try:
@@ -243,7 +290,7 @@ def _parts(link: str) -> dict[str, str]:
         twice = next(name for name, _ in pairs if [other for other, _ in pairs].count(name) > 1)
         raise ProtocolError(f"this is no link to a moment of a world: it says {_shown(twice)} twice")
     if not said.keys() & {"scenario", "check"}:
-        raise ProtocolError("this is no link to a moment of a world: it names no scenario")
+        raise ProtocolError("this is no link to a moment of a world: it names no scenario and no check")
     return said
 
 

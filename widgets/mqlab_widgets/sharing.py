@@ -21,7 +21,7 @@ from mqlab import __version__
 from mqlab.check.failure import failure_of
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.replay import check_report, read_report, replay, report_of
-from mqlab_widgets.links import link_of, open_link
+from mqlab_widgets.links import is_link, link_of, open_link
 
 if TYPE_CHECKING:
     from mqlab import Lab
@@ -89,7 +89,7 @@ def reopened(shared: str | PurePath, *, allow_source: bool = False) -> Lab:
     nothing is shown rather than something else. ProtocolError when it is damaged. The source of a `%%scenario` cell
     that comes along is run only with `allow_source=True`. A link opens what it can (`mqlab_widgets.links`).
     """
-    if isinstance(shared, str) and ("#scenario=" in shared or "#check=" in shared):
+    if isinstance(shared, str) and is_link(shared):
         return open_link(shared).lab
     report = _report_of(shared)
     cursor = report.get(CURSOR, 0)

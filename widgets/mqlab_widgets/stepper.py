@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from mqlab.errors import LearnerError
 from mqlab_widgets import controls, panels
 from mqlab_widgets.boards.board import Board
-from mqlab_widgets.links import link_of
+from mqlab_widgets.links import is_link, link_of, open_link
 from mqlab_widgets.machine import machine_html
 from mqlab_widgets.older import tell_when_older
 from mqlab_widgets.scene.picture import STAGE, Picture
 from mqlab_widgets.session import Session
-from mqlab_widgets.sharing import reopened, save_shared, shared_text
+from mqlab_widgets.sharing import reopened, save_shared, shared_at
 from mqlab_widgets.stations import stations_html
 from mqlab_widgets.timeline import timeline_html
 from mqlab_widgets.viewer import Frame, FramePump, Viewer, answer_beside_cells
@@ -92,13 +92,19 @@ class Stepper(Viewer):
         cls, shared: str | PurePath, boards: Sequence[type[Board]] = (), *, allow_source: bool = False
     ) -> Stepper:
         """A stepper of the world in a shared text, link or file, at its event (`mqlab_widgets.sharing`)."""
+        if isinstance(shared, str) and is_link(shared):
+            lab, notes = open_link(shared)
+            stepper = cls(lab, boards)
+            stepper.session.said = " ".join(notes)
+            return stepper
         return cls(reopened(shared, allow_source=allow_source), boards)
 
     def share(self, path: str | PurePath | None = None) -> str:
         """What brings back this world at this event: a line of text, also written to a file if `path` is given."""
         if path is not None:
             save_shared(self.session.lab, path)
-        return shared_text(self.session.lab)
+        shared = shared_at(self.session.lab, self.session.lab.history.cursor)
+        return shared.text or shared.link
 
     def link(self, base: str | None = None) -> str:
         """The address that opens this world at this event in a browser alone, on the site at `base`, or at the one that
