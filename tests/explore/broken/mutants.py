@@ -148,7 +148,7 @@ MUTANTS = (
             "if request.has_queue_entry:", "if request.has_queue_entry and request.consume_queue_offset % 7 != 6:",
             "push-clustering", "many-files"),
     _mutant(20, "messages can be pulled before they are flushed", f"{STORE}.commit_log:CommitLog.confirm_offset",
-            "self.mapped_file_queue.flushed_where if self._sync else self.mapped_file_queue.max_offset",
+            "self.mapped_file_queue.flushed_where if sync else self.mapped_file_queue.max_offset",
             "self.mapped_file_queue.max_offset", *CUTS, "sync-send-two-brokers"),
     _mutant(21, "a new key forgets the older ones of its slot", f"{STORE}.index_file:IndexFile.put_key",
             "_INT_MAX), slot_value)", "_INT_MAX), 0)", *CRASHES),

@@ -81,7 +81,8 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients):
 
     def _line(self, node: str) -> str:
         if node == OUTSIDE:
-            return f"{node} have {self.connected_outside} connections"
+            count = self.connected_outside
+            return f"{node} have {count} connection{'s' if count != 1 else ''}"
         kind, state = self.kind_of(node), self.states[node]
         parts = [f"{node} ({kind}) is {state}"]
         for topic, queues in self.queues_of(node).items():
