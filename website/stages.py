@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mqlab import scenarios
+from mqlab.scenarios.storyboards import STORYBOARDS
 from mqlab_widgets.recording import packed, record_stage
 
 WIDTHS = {"wide": 960, "narrow": 360}
@@ -24,36 +25,17 @@ SEED = 1
 FRONT = "demo"
 """The scene of the first page."""
 SCENES = {
-    "00_tour": ("demo",),
-    "01_routes": ("two-brokers",),
-    "02_store": ("small-files", "orders-cut-off"),
-    "03_sending": ("three-ways", "three-copies"),
-    "04_broker_down": ("broker-hangs",),
-    "05_push_is_pull": ("demo", "rivals"),
-    "06_flow_control": ("demo-slow-consumer", "busy-broker"),
-    "07_rebalance": ("member-killed",),
-    "08_where_to_begin": ("new-groups",),
-    "09_retry": ("demo-retry", "poison"),
-    "10_pull": ("pull-schedule",),
-    "11_pop": ("demo-pop", "take-or-own"),
-    "12_check_points": ("pop-check-points",),
-    "13_merge_buffer": ("merge-buffer",),
-    "14_order_and_museum": ("in-order",),
-    "15_order": ("owner-wakes", "owner-killed"),
-    "16_transactions": ("half-message",),
-    "17_copies": ("accident", "sync-replication"),
-    "18_ask_the_broker": ("sql-filters",),
-    "19_time_outs": ("request-reply",),
-    "20_trace": ("shop-day",),
-    "21_where_the_time_went": ("demo-two-brokers",),
-    "22_slow_consumer": ("demo-slow-consumer",),
-    "23_who_lost_it": ("power-cuts",),
-    "24_watching": ("steady-load",),
-    "25_cluster": ("steady-load",),
-    "30_real_clients": ("through-a-proxy",),
-    "31_cousins": ("demo-pop", "take-or-own"),
+    **STORYBOARDS,
+    "20": ("shop-day",),
+    "21": ("demo-two-brokers",),
+    "22": ("demo-slow-consumer",),
+    "23": ("power-cuts",),
+    "24": ("steady-load",),
+    "25": ("steady-load",),
+    "30": ("through-a-proxy",),
+    "31": ("demo-pop", "take-or-own"),
 }
-"""The main scenes of each lab: worlds that it shows, or such as it asks about."""
+"""The main scenes of each lab: worlds that it shows, or such as it asks about; by the lab's number."""
 SCRIPTS = ("story.js", "picture.js")
 """The widgets' own code, by which a recording is played."""
 STYLES = ("viewer.css", "words.css")

@@ -129,7 +129,7 @@ def _around(labs: list[LabSource], at: int) -> str:
 
 def _scenes(lab: LabSource) -> str:
     """The main scenes of a lab."""
-    scenes = "\n".join(figure(name, "../") for name in SCENES.get(lab.name, ()))
+    scenes = "\n".join(figure(name, "../") for name in SCENES.get(lab.number, ()))
     return f"<h2>Scenes to watch</h2>\n{scenes}" if scenes else ""
 
 
