@@ -14,6 +14,7 @@ not. Delays, retention and first-in-first-out queues are left out.
 
 from __future__ import annotations
 
+from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
 from mqlab.errors import MqlabError
@@ -44,18 +45,16 @@ class Received(NamedTuple):
     receive_count: int
 
 
+@dataclass(slots=True)
 class SqsMessage:
     """A message of a queue; hidden until `visible_ms`."""
 
-    __slots__ = ("body", "message_id", "receipt_handle", "receive_count", "received_ms", "visible_ms")
-
-    def __init__(self, message_id: str, body: str) -> None:
-        self.message_id = message_id
-        self.body = body
-        self.receipt_handle = ""
-        self.receive_count = 0
-        self.received_ms = 0
-        self.visible_ms = 0
+    message_id: str
+    body: str
+    receipt_handle: str = ""
+    receive_count: int = 0
+    received_ms: int = 0
+    visible_ms: int = 0
 
 
 class SqsQueue:
@@ -133,28 +132,17 @@ class SqsQueue:
 
     def as_json(self) -> dict[str, Any]:
         """All of it, as plain values."""
-        rows = [[_row(message) for message in each] for each in (self.messages.values(), self.dead_letters)]
-        return {"sent": self._sent, "messages": rows[0], "dead_letters": rows[1]}
+        return {
+            "sent": self._sent,
+            "messages": [astuple(message) for message in self.messages.values()],
+            "dead_letters": [astuple(message) for message in self.dead_letters],
+        }
 
     def load(self, content: dict[str, Any]) -> None:
         """Take over what `as_json` gave."""
         self._sent = content["sent"]
-        self.messages = {row[0]: _message(row) for row in content["messages"]}
-        self.dead_letters = [_message(row) for row in content["dead_letters"]]
-
-
-def _row(message: SqsMessage) -> list[Any]:
-    return [getattr(message, name) for name in ("message_id", "body", *_NUMBERS)]
-
-
-_NUMBERS = ("receipt_handle", "receive_count", "received_ms", "visible_ms")
-
-
-def _message(row: list[Any]) -> SqsMessage:
-    message = SqsMessage(row[0], row[1])
-    for name, value in zip(_NUMBERS, row[2:], strict=True):
-        setattr(message, name, value)
-    return message
+        self.messages = {row[0]: SqsMessage(*row) for row in content["messages"]}
+        self.dead_letters = [SqsMessage(*row) for row in content["dead_letters"]]
 
 
 def _check_range(name: str, value: int, least: int, most: int) -> None:

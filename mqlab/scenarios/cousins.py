@@ -189,14 +189,11 @@ class Counter:
             worker = Worker(self.lab, name)
             self.lab.run(worker.open())
             return PopHand(worker)
-        process = self._process(name, lambda node: self)
+        process = add_process(self.lab, name, lambda node: None)
         ip = self.server.node.spec.ip
         if self.system == "share-group":
             return ShareHand(process.node, f"{ip}:{SHARE_PORT}")
         return SqsHand(process.node, f"{ip}:{SQS_PORT}")
-
-    def _process(self, name: str, make: Callable[[Node], Any]) -> CousinProcess:
-        return add_process(self.lab, name, make)
 
 
 def add_process(lab: Lab, name: str, make: Callable[[Node], Any]) -> CousinProcess:
