@@ -195,7 +195,7 @@ site: $(STAMPS)/site $(STAMPS)/labs $(STAMPS)/project ## build the web site in o
 .PHONY: site-test
 site-test: $(STAMPS)/site browser bubblewrap ## build the web site without pictures, and play its labs in a real browser
 	$(PY) -m website --no-pictures --hand-in tests/lite/hand_in.json --out out/site-test
-	$(PY) -m pytest $(PYTEST_FLAGS) tests/lite
+	$(PY) -m pytest -rP $(PYTEST_FLAGS) tests/lite
 
 # WITH=--spark: Spark, too.
 WITH ?=

@@ -11,7 +11,7 @@ from html import unescape
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from mqlab import Lab, scenarios
 from mqlab.check import find_check
@@ -52,6 +52,15 @@ def opened(browser: Browser, place: str, **options: Any) -> Iterator[Page]:
 
 def moved(page: Page) -> None:
     page.wait_for_function("Number(document.querySelector('.recorded').dataset.flown) > 0")
+
+
+def paused(page: Page, beat: int) -> Locator:
+    """The recording of a page, as soon as it has moved: paused, and put to that beat."""
+    figure = page.locator(".recorded")
+    moved(page)
+    figure.get_by_role("button", name="Pause").click()
+    figure.get_by_label("Where in the recording").fill(str(beat))
+    return figure
 
 
 def test_on_a_telephone_the_front_page_moves_at_once(browser: Browser, address: str) -> None:
@@ -134,10 +143,7 @@ def words(svg: str) -> str:
 
 def test_take_over_goes_on_with_the_same_world_at_the_same_event(browser: Browser, address: str) -> None:
     with opened(browser, f"{address}/index.html") as page:
-        figure = page.locator(".recorded")
-        moved(page)
-        figure.get_by_role("button", name="Pause").click()
-        figure.get_by_label("Where in the recording").fill("60")
+        figure = paused(page, 60)
         place, said = figure.get_attribute("data-place"), figure.locator('[data-part="said"]').inner_text()
         figure.get_by_role("link", name="Take over").click()
         viewer = view(page)
@@ -150,7 +156,7 @@ def test_take_over_goes_on_with_the_same_world_at_the_same_event(browser: Browse
 # -- links ----------------------------------------------------------------------------------------------------------
 
 
-def view(page: Page) -> Any:
+def view(page: Page) -> Locator:
     """The live view of a page that plays a world, as soon as it is there."""
     page.wait_for_selector("#play[data-state=open], #play[data-state=stopped]", timeout=PYTHON_MS)
     expect(page.locator("#play")).to_have_attribute("data-state", "open")
@@ -256,10 +262,7 @@ def test_what_takes_long_can_be_stopped(browser: Browser, address: str) -> None:
 
 def test_keys_reach_what_does_something_in_a_recording_and_nothing_else(browser: Browser, address: str) -> None:
     with opened(browser, f"{address}/index.html") as page:
-        figure = page.locator(".recorded")
-        moved(page)
-        figure.get_by_role("button", name="Pause").click()
-        figure.get_by_label("Where in the recording").fill("100")
+        figure = paused(page, 100)
         assert figure.locator('[data-part="stage"] [data-do="choose"][tabindex]').count() == 0
         figure.locator('[data-part="stage"] [data-message]').first.focus()
         page.keyboard.press("Enter")
