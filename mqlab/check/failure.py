@@ -1,4 +1,4 @@
-"""A world in which somebody's function failed, to be played again without that function: with what it has answered.
+"""A failed check and its world, which can be played again: by the functions that have failed, or by what they answered.
 
 The answers of a function are numbers, words and lists of them, call by call. With them, the check's name and the seed
 the same world comes out anywhere, and no program of anybody's is run for it.
@@ -9,8 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any
 
 from mqlab.check.found import Right, Wrong
 from mqlab.check.patience import EndlessLoop
@@ -24,54 +23,72 @@ Answers = list[list[Any]]
 """For each function that was given: what it has answered, in the order of its calls."""
 
 _PLAIN = (bool, int, float, str, type(None))
-
-
+_NO_DATA = object()
 _DEEPEST = 20
 """Lists in lists of an answer."""
 
 
-class Failure(NamedTuple):
-    """Which check has failed with which seed; `answers()` is what the functions answered then, LearnerError where that
-    is no data. `actions` is how often something had been done to its world when it was opened.
-    """
+class Failure:
+    """A check that has failed with a seed: with these functions, or (`said`) with functions that answered so."""
 
-    check: str
-    seed: int
-    answers: Callable[[], Answers]
-    actions: int
+    def __init__(
+        self, check: LabCheck, seed: int, given: tuple[Any, ...] = (), said: Answers | None = None
+    ) -> None:
+        self.check = check
+        self.seed = seed
+        self.actions = 0
+        """How often something had been done to its world when it was opened."""
+        self._given = given
+        self._said = said
 
+    @property
+    def name(self) -> str:
+        """Of the check."""
+        return self.check.name
 
-_failures: WeakKeyDictionary[Lab, Failure] = WeakKeyDictionary()
+    def open(self) -> Lab:
+        """Play it once more: the newest of the check's worlds in which something has happened, its cursor at the end.
 
+        LearnerError when it plays no world, or when these answers do not fail.
+        """
+        given = self._given if self._said is None else tuple(_answering(iter(said)) for said in self._said)
+        with noting_labs(keep_history=True) as made:
+            found = self._judge(given)
+        if self._said is not None and not isinstance(found, Wrong):
+            raise LearnerError(
+                f"with these answers {self.name} does not fail with seed {self.seed}", "ask for another link"
+            )
+        if not made:
+            raise LearnerError(f"{self.name} plays no world", "what the verdict shows is all that there is")
+        lab = max(reversed(made), key=lambda lab: bool(len(lab.history)))
+        lab.failure, self.actions = self, len(lab.actions)
+        return lab
 
-def note_failure(lab: Lab, check: str, seed: int, answers: Callable[[], Answers]) -> None:
-    """This world is that of a failed check."""
-    _failures[lab] = Failure(check, seed, answers, len(lab.actions))
-
-
-def failure_of(lab: Lab) -> Failure | None:
-    """The failed check of which this is the world, if it is one."""
-    return _failures.get(lab)
-
-
-def answers_in(check: LabCheck, given: tuple[Any, ...], seed: int) -> Answers:
-    """Judge these functions once more with a seed, and note what they answer."""
-    answers: Answers = []
-    noted: list[Callable[..., Any]] = []
-    for function in given:
-        if isinstance(function, type):
+    def answers(self) -> Answers:
+        """What the functions answer when they are judged once more. LearnerError where that is no data."""
+        if self._said is not None:
+            return self._said
+        if any(isinstance(function, type) for function in self._given):
             raise LearnerError(
                 "a link holds what a function has answered, and this answer is a class", "share it as a notebook"
             )
-        answers.append([])
-        noted.append(_noting(function, answers[-1]))
-    _judge(check, tuple(noted), seed)
-    if any(answer is _NO_DATA for said in answers for answer in said):
-        raise LearnerError(
-            "a link holds numbers, words and lists, and your function has answered something else",
-            "share it as a notebook",
-        )
-    return answers
+        answers: Answers = [[] for _ in self._given]
+        self._judge(tuple(map(_noting, self._given, answers)))
+        if any(answer is _NO_DATA for said in answers for answer in said):
+            raise LearnerError(
+                "a link holds numbers, words and lists, and your function has answered something else",
+                "share it as a notebook",
+            )
+        return answers
+
+    def _judge(self, given: tuple[Any, ...]) -> Right | Wrong | None:
+        """Judge, and play the world that the judge names, if it does: what it asks then counts, too."""
+        with suppress(EndlessLoop), redirect_stdout(io.StringIO()):
+            found = self.check.judge_one(given, self.seed)
+            if isinstance(found, Wrong) and found.world is not None:
+                found.world()
+            return found
+        return Wrong("it does not come to an end")
 
 
 def _noting(function: Callable[..., Any], said: list[Any]) -> Callable[..., Any]:
@@ -82,9 +99,6 @@ def _noting(function: Callable[..., Any], said: list[Any]) -> Callable[..., Any]
         return answer
 
     return noted
-
-
-_NO_DATA = object()
 
 
 def _data(value: object, depth: int = 0) -> object:
@@ -99,38 +113,6 @@ def _data(value: object, depth: int = 0) -> object:
         fits = all(type(key) is str and one is not _NO_DATA for key, one in named.items())
         return named if fits else _NO_DATA
     return value if type(value) in _PLAIN else _NO_DATA
-
-
-def _judge(check: LabCheck, given: tuple[Callable[..., Any], ...], seed: int) -> Right | Wrong | None:
-    """Judge, and play the world that the judge names, if it does: what it asks then counts, too."""
-    with suppress(EndlessLoop), redirect_stdout(io.StringIO()):
-        found = check.judge_one(given, seed)
-        if isinstance(found, Wrong) and found.world is not None:
-            found.world()
-        return found
-    return Wrong("it does not come to an end")
-
-
-def open_failure(check: LabCheck, answers: Answers, seed: int) -> Lab:
-    """The world in which functions with these answers fail a check, its cursor at the end.
-
-    LearnerError when they do not fail it, or when it plays no world.
-    """
-    given = tuple(_answering(iter(said)) for said in answers)
-    with noting_labs(keep_history=True) as made:
-        found = _judge(check, given, seed)
-    if not isinstance(found, Wrong):
-        raise LearnerError(f"with these answers {check.name} does not fail with seed {seed}", "ask for another link")
-    lab = shown_of(made, check.name)
-    note_failure(lab, check.name, seed, lambda: answers)
-    return lab
-
-
-def shown_of(made: list[Lab], check: str) -> Lab:
-    """Of the worlds that a check has played, the newest one in which something has happened."""
-    if not made:
-        raise LearnerError(f"{check} plays no world", "what the verdict shows is all that there is")
-    return max(reversed(made), key=lambda lab: bool(len(lab.history)))
 
 
 def _answering(said: Iterator[Any]) -> Callable[..., Any]:

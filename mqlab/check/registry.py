@@ -23,10 +23,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
 from typing import Any
 
-from mqlab.check.failure import answers_in
+from mqlab.check.failure import Failure
 from mqlab.check.found import Right, Wrong
 from mqlab.check.given import NoAnswer, taken
 from mqlab.check.patience import PATIENCE_S, CodeIsGone, EndlessLoop, Patience
@@ -142,8 +141,7 @@ class LabCheck:
             failed_seed=failed_seed,
             explanation=_ADDRESS.sub("", shortest.explanation),
             trace=_ADDRESS.sub("", shortest.trace),
-            again=shortest.world or partial(self.judge_one, answers, failed_seed, patience_s),
-            answers=partial(answers_in, self, answers, failed_seed),
+            failure=Failure(self, failed_seed, answers),
             has_world=failed_seed in worlds or shortest.world is not None,
         )
 

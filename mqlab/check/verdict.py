@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mqlab.check import show
-from mqlab.check.failure import Answers, note_failure, shown_of
-from mqlab.check.patience import EndlessLoop
+from mqlab.check.failure import Failure
 from mqlab.errors import LearnerError
-from mqlab.lab import Lab, noting_labs
+from mqlab.lab import Lab
 
 VERDICT_MIME = "application/vnd.mqlab.verdict+json"
 
@@ -43,11 +40,8 @@ class Verdict:
     trace: str = ""
     figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """What could be beaten, over all seeds: what is counted -> whose rule -> how much of it there was."""
-    again: Callable[[], object] | None = field(default=None, repr=False, compare=False)
-    """Plays what has failed once more: the judge with that seed, or the world that the judge has named."""
-
-    answers: Callable[[], Answers] | None = field(default=None, repr=False, compare=False)
-    """What the functions have answered in the world that has failed (`mqlab.check.failure`)."""
+    failure: Failure | None = field(default=None, repr=False, compare=False)
+    """What plays once more what has failed."""
 
     has_world: bool = False
     """Whether the failed seed had a world that can be opened."""
@@ -57,14 +51,9 @@ class Verdict:
 
         It is played again for this. Raises LearnerError when the check did not fail, or plays no world.
         """
-        if self.again is None:
+        if self.failure is None:
             raise LearnerError(f"{self.name} has no failure to open", "a world is opened when the check fails")
-        with noting_labs(keep_history=True) as made, suppress(EndlessLoop), redirect_stdout(io.StringIO()):
-            self.again()
-        lab = shown_of(made, self.name)
-        if self.answers is not None and self.failed_seed is not None:
-            note_failure(lab, self.name, self.failed_seed, self.answers)
-        return lab
+        return self.failure.open()
 
     @property
     def passed(self) -> bool:

@@ -277,7 +277,7 @@ def _cut(verdict: Verdict) -> Verdict:
     """The verdict without what nobody reads, and without what holds the judge's world."""
     explanation = printable(_COROUTINE.sub("<coroutine>", verdict.explanation), lines=True, most=MOST_REASON)
     return replace(
-        verdict, explanation=explanation, trace=printable(verdict.trace, lines=True, most=MOST_STORY), again=None
+        verdict, explanation=explanation, trace=printable(verdict.trace, lines=True, most=MOST_STORY), failure=None
     )
 
 

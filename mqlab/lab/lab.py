@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakSet
 
 from mqlab.arguments import check_seed
@@ -58,6 +58,21 @@ class _Noted(list["Lab"]):
 _noting: list[_Noted] = []
 
 
+class Failed(Protocol):
+    """A check that has failed, as far as its world can be played again by it (mqlab.check.failure)."""
+
+    seed: int
+    actions: int
+    """How often something had been done to the world when it was opened."""
+
+    @property
+    def name(self) -> str:
+        """Of the check, such as "06/limits"."""
+
+    def answers(self) -> list[list[Any]]:
+        """What the functions that it judged have answered, a list for each; LearnerError where that is no data."""
+
+
 @contextmanager
 def noting_labs(*, keep_history: bool = False) -> Iterator[list[Lab]]:
     """The labs that are made meanwhile, in order; with `keep_history` each keeps it, whatever its maker says."""
@@ -101,6 +116,8 @@ class Lab(Looking, Acting):
         self.actions: list[Action] = []
         self.origin: Origin | None = None
         """The scenario that made this world, or None for a world built cell by cell."""
+        self.failure: Failed | None = None
+        """The check that has failed in this world, where the world was opened from its verdict."""
         self._history = History(follow=True) if history or any(made.keep_history for made in _noting) else None
         if self._history is not None:
             self.world.hooks.attach(self._history)

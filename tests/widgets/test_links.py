@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import runpy
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 from mqlab import Lab, __version__, scenarios
 from mqlab.check import find_check
-from mqlab.check.failure import answers_in
+from mqlab.check.failure import Failure
 from mqlab.errors import LearnerError, MqlabError, ProtocolError
 from mqlab_widgets.commands import offered
 from mqlab_widgets.controls import more_html
@@ -280,7 +282,7 @@ def test_what_a_function_gave_is_noted_as_it_was_then() -> None:
         grown.append(1)
         return grown  # type: ignore[return-value]
 
-    said = answers_in(find_check("06/next-pull"), (longer,), 1)[0]
+    said = Failure(find_check("06/next-pull"), 1, (longer,)).answers()[0]
     assert said[0] == [1]
 
 
@@ -333,3 +335,9 @@ def test_the_view_of_a_failed_check_shares_a_link_and_no_line() -> None:
     more = more_html(session)
     assert "check=06/limits" in more
     assert more.count("<textarea") == 1
+
+
+def test_a_view_needs_no_checks_until_a_link_names_one() -> None:
+    told = "import sys, mqlab_widgets.stepper; print('mqlab.check' in sys.modules)"
+    made = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert made.stdout == "False\n"

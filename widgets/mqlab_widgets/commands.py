@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from mqlab.check.failure import failure_of
 from mqlab.errors import LearnerError
 from mqlab_widgets.breaking import act_on_link, act_on_machine, check_machine, link_verbs, machine_verbs
 from mqlab_widgets.next_up import hold, pick
@@ -266,7 +265,7 @@ def _can_branch(session: Session) -> bool:
 
 
 def _can_share(session: Session) -> bool:
-    return session.worlds.can_branch or failure_of(session.lab) is not None
+    return session.worlds.can_branch or session.lab.failure is not None
 
 
 COMMANDS: dict[str, Command] = {

@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
 from mqlab import __version__
-from mqlab.check.failure import failure_of, open_failure
 from mqlab.errors import LearnerError, MqlabError, ProtocolError
 from mqlab.replay import act_again, check_part, report_of
 from mqlab.sim import FAULTS
@@ -92,14 +91,14 @@ def fragment_of(lab: Lab, at: int | None) -> str:
         raise LearnerError(
             f"a link opens at event {MOST_EVENTS:,} at most, and this is {at:,}", "share the line of text instead"
         )
-    failure = failure_of(lab)
+    failure = lab.failure
     if failure is not None:
         if len(lab.actions) != failure.actions:
             raise LearnerError(
                 "something was done to this world since its check has failed, which its link can't hold",
                 "open it anew: Stepper(verdict.open())",
             )
-        parts = {"check": failure.check, "seed": str(failure.seed), "answers": _json(failure.answers())}
+        parts = {"check": failure.name, "seed": str(failure.seed), "answers": _json(failure.answers())}
         return _whole(lab, parts, at)
     report = report_of(lab)
     if report["source"] is not None:
@@ -179,7 +178,8 @@ def open_link(link: str) -> Opened:
 
 def _open_check(said: dict[str, str]) -> Opened:
     """The world of a check that has failed, at its event."""
-    from mqlab.check import find_check
+    from mqlab.check.failure import Failure
+    from mqlab.check.registry import find_check
 
     seed, at = _seed(said.get("seed", "0")), _count("at", said.get("at", "0"))
     answers = _loaded("answers", said.get("answers", "[]"), list)
@@ -187,7 +187,7 @@ def _open_check(said: dict[str, str]) -> Opened:
         raise ProtocolError(f"this link is damaged: the seed of a check is a whole number, not {_shown(seed)}")
     if not all(isinstance(each, list) for each in answers):
         raise ProtocolError("this link is damaged: answers must be a list for each function that was judged")
-    lab = open_failure(find_check(said["check"]), answers, seed)
+    lab = Failure(find_check(said["check"]), seed, said=answers).open()
     notes = _too_far(at)
     at, hashed = min(at, MOST_EVENTS), "" if notes else said.get("hash", "")
     notes += _play_to(lab, at, [])

@@ -18,10 +18,9 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab import __version__
-from mqlab.check.failure import failure_of
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.replay import check_report, read_report, replay, report_of
-from mqlab_widgets.links import is_link, link_of, open_link
+from mqlab_widgets.links import link_of
 
 if TYPE_CHECKING:
     from mqlab import Lab
@@ -50,7 +49,7 @@ class Shared(NamedTuple):
 
 def shared_at(lab: Lab, place: int) -> Shared:
     """All that there is to send to somebody who shall see this world behind `place` events."""
-    if failure_of(lab) is not None:
+    if lab.failure is not None:
         return Shared("", place, link_of(lab, place))
     text = shared_text(lab, place)
     try:
@@ -83,14 +82,12 @@ def _sum_of(letters: str) -> str:
 
 
 def reopened(shared: str | PurePath, *, allow_source: bool = False) -> Lab:
-    """The world of a shared text, link or file, its cursor where it stood.
+    """The world of a shared text or file, its cursor where it stood.
 
-    Of a text or file, LearnerError when another version of mqlab made it or its events come out differently: then
-    nothing is shown rather than something else. ProtocolError when it is damaged. The source of a `%%scenario` cell
-    that comes along is run only with `allow_source=True`. A link opens what it can (`mqlab_widgets.links`).
+    LearnerError when another version of mqlab made it or its events come out differently: then nothing is shown rather
+    than something else. ProtocolError when it is damaged. The source of a `%%scenario` cell that comes along is run
+    only with `allow_source=True`.
     """
-    if isinstance(shared, str) and is_link(shared):
-        return open_link(shared).lab
     report = _report_of(shared)
     cursor = report.get(CURSOR, 0)
     if type(cursor) is not int:
