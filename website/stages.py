@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Iterable
 from functools import cache
 from html import escape
@@ -55,16 +53,9 @@ def recording_of(scenario: str) -> Recording:
     """A scenario's stage in all widths."""
     files, heads = {}, {}
     for size, width in WIDTHS.items():
-        lab = scenarios.get(scenario).build(SEED)
-        files[size] = packed(record_stage(lab, seconds=SECONDS, width=width))
-        heads[size] = _first_line(files[size])
+        lines = list(record_stage(scenarios.get(scenario).build(SEED), seconds=SECONDS, width=width))
+        files[size], heads[size] = packed(lines), lines[0]
     return Recording(files, heads)
-
-
-def _first_line(file: bytes) -> dict[str, Any]:
-    line, _, _ = zlib.decompress(file, zlib.MAX_WBITS | 16).partition(b"\n")
-    head: dict[str, Any] = json.loads(line)
-    return head
 
 
 def write_stages(target: Path, names: Iterable[str]) -> None:
@@ -129,4 +120,4 @@ def figure(scenario: str, up: str, *, autoplay: bool = False) -> str:
 <a data-moment href="{escape(moment)}">Take over, live</a></div>
 <div data-part="stations"></div>
 <figcaption>{about} {said} Python in your browser.</figcaption>
-</figure>"""  # no query
+</figure>"""

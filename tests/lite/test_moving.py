@@ -11,7 +11,7 @@ from html import unescape
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from mqlab import Lab, scenarios
 from mqlab.check import find_check
@@ -267,6 +267,32 @@ def test_keys_reach_what_does_something_in_a_recording_and_nothing_else(browser:
         figure.locator('[data-part="stage"] [data-message]').first.focus()
         page.keyboard.press("Enter")
         expect(figure.locator('.mq-number[aria-pressed="true"]')).to_be_visible()
+
+
+def test_a_server_that_has_unpacked_a_recording_is_no_trouble(browser: Browser, address: str) -> None:
+    def plain(route: Route) -> None:
+        route.fulfill(body=gzip.decompress(route.fetch().body()))
+
+    with opened(browser, "about:blank") as page:
+        page.route("**/stages/*.gz", plain)
+        page.goto(f"{address}/index.html")
+        moved(page)
+
+
+def test_a_recording_that_breaks_off_says_so_and_plays_what_has_come(browser: Browser, address: str) -> None:
+    def cut(route: Route) -> None:
+        lines = gzip.decompress(route.fetch().body()).splitlines(keepends=True)
+        route.fulfill(body=b"".join(lines[:12]) + b"{\n")
+
+    with opened(browser, "about:blank") as page:
+        page.route("**/stages/*.gz", cut)
+        page.goto(f"{address}/index.html")
+        figure = page.locator(".recorded")
+        expect(figure).to_have_attribute("data-playing", "false")
+        assert figure.get_by_label("Where in the recording").get_attribute("max") == "10"
+        expect(figure.locator("figcaption")).to_contain_text("The rest of it could not be loaded")
+        figure.get_by_role("button", name="Play").click()
+        expect(figure).to_have_attribute("data-playing", "true")
 
 
 def test_at_its_end_it_plays_again_from_the_beginning(browser: Browser, address: str) -> None:

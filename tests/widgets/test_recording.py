@@ -59,7 +59,7 @@ def test_a_message_that_is_clicked_has_its_trail_at_every_beat() -> None:
 
 
 def test_the_same_world_gives_the_same_bytes() -> None:
-    once, again = (packed(iter(recorded("demo", 8))) for _ in range(2))
+    once, again = (packed(recorded("demo", 8)) for _ in range(2))
     assert once == again
     lines = gzip.decompress(once).decode().splitlines()
     assert json.loads(lines[0])["stage"] == recorded("demo", 8)[0]["stage"]

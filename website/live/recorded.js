@@ -88,6 +88,7 @@ function makeRecorded(root) {
 
   // What a reader sees who comes to a beat by another way than through all before it.
   function jump(to) {
+    if (!first) return;
     told = to;
     jumping = true;
     story.cut();
@@ -199,10 +200,13 @@ function makeRecorded(root) {
     try {
       for await (const lines of linesOf(`${root.dataset.recording}-${size}.gz`)) take(lines);
     } catch (error) {
-      const what = first ? "The rest of this" : "What moves here";
-      part("said").textContent = location.protocol === "file:"
-        ? "From a file the browser does not load what moves here. From a web server it does."
-        : `${what} could not be loaded (${error.message}).`;
+      if (first) {
+        root.querySelector("figcaption").append(` The rest of it could not be loaded (${error.message}).`);
+      } else {
+        part("said").textContent = location.protocol === "file:"
+          ? "From a file the browser does not load what moves here. From a web server it does."
+          : `What moves here could not be loaded (${error.message}).`;
+      }
     }
     ended = true;
     settled();

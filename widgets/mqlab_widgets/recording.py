@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -96,7 +96,7 @@ def _passed(life: Life) -> tuple[object, ...]:
     return (*life.at.items(), *laps)
 
 
-def packed(lines: Iterator[dict[str, Any]]) -> bytes:
+def packed(lines: Iterable[dict[str, Any]]) -> bytes:
     """The recording as a file, the same bytes each time."""
     text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
     return gzip.compress(text.encode(), 9, mtime=0)
