@@ -74,8 +74,9 @@ class TaughtPartition(SharePartition):
         offsets = [offset for offset, _ in given]
         if offsets != sorted(set(offsets)):
             return f"{member} gets {offsets}: each once and in their order is wanted"
+        records = dict(self.in_flight())
         for offset, count in given:
-            record = dict(self.in_flight()).get(offset)
+            record = records.get(offset)
             deliveries = record.delivery_count if record is not None else 0
             if not 0 <= offset < log_end:
                 return f"there is no record {offset}, and {member} gets it"

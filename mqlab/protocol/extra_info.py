@@ -72,6 +72,17 @@ class ReceiptHandle(NamedTuple):
         """The topic that the message was popped from: `topic`, or the group's retry topic for it."""
         return real_topic(topic, group, self.retry if self.retry in (RETRY_TOPIC, RETRY_TOPIC_V2) else NORMAL_TOPIC)
 
+    def changed(self, topic: str, pop_time: int, invisible_time: int, revive_qid: int) -> ReceiptHandle:
+        """The handle after a change of the invisible time, which the broker has answered with these three. It is of
+        this message alone; `topic` is the one that it was popped from.
+
+        Java: org.apache.rocketmq.client.impl.MQClientAPIImpl.changeInvisibleTimeAsync.
+        """
+        return self._replace(
+            start_offset=self.queue_offset, pop_time=pop_time, invisible_time=invisible_time, revive_qid=revive_qid,
+            retry=retry_flag(topic),
+        )  # fmt: skip
+
 
 @lru_cache(maxsize=4096)
 def parse_handle(text: str) -> ReceiptHandle:

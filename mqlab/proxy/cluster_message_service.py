@@ -8,7 +8,7 @@ from mqlab.client.consumer.pop.pop_result import PopResult, process_pop_response
 from mqlab.errors import MQBrokerException, MqlabError
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.command import RemotingCommand
-from mqlab.protocol.extra_info import ReceiptHandle, retry_flag
+from mqlab.protocol.extra_info import ReceiptHandle
 from mqlab.protocol.headers.client import ConsumerSendMsgBackRequestHeader
 from mqlab.protocol.headers.pop import (
     AckMessageRequestHeader,
@@ -103,11 +103,7 @@ class ClusterMessageService:
         response = await self._remoting_client.invoke_sync(address, request, timeout_ms)
         if response.code != 0:
             return None
-        answer = response.header_as(ChangeInvisibleTimeResponseHeader)
-        return ReceiptHandle(
-            handle.queue_offset, answer.pop_time, answer.invisible_time, answer.revive_qid, retry_flag(real),
-            handle.broker_name, handle.queue_id, handle.queue_offset, handle.commit_log_offset,
-        )  # fmt: skip
+        return handle.changed(real, *response.header_as(ChangeInvisibleTimeResponseHeader))
 
     async def send_message_back(
         self, handle: ReceiptHandle, header: ConsumerSendMsgBackRequestHeader, timeout_ms: int = DEFAULT_TIMEOUT_MS

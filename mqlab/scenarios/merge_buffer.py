@@ -53,7 +53,7 @@ class Kitchen:
             GROUP, TOPIC, -1, most, invisible_ms, 0, self.node.now_ms(), 0, "TAG", "*", order=False
         )
         response = await self._call(RemotingCommand.request(RequestCode.POP_MESSAGE, header))
-        return process_pop_response(response, self._broker.name, self._address, TOPIC).msg_found_list
+        return process_pop_response(response, self._broker.name, self._broker.address, TOPIC).msg_found_list
 
     @public_call
     async def ack(self, *orders: MessageExt) -> None:
@@ -64,13 +64,9 @@ class Kitchen:
             header = AckMessageRequestHeader(GROUP, topic, handle.queue_id, handle.encode(), handle.queue_offset)
             await self._call(RemotingCommand.request(RequestCode.ACK_MESSAGE, header))
 
-    @property
-    def _address(self) -> str:
-        return f"{self._broker.node.spec.ip}:10911"
-
     async def _call(self, request: RemotingCommand) -> RemotingCommand:
         remoting = self._connection.impl.instance.api.remoting_client
-        return await remoting.invoke_sync(self._address, request, CALL_MS)
+        return await remoting.invoke_sync(self._broker.address, request, CALL_MS)
 
 
 def open_kitchen(lab: Lab, orders: int, *, buffer: bool, **broker: Any) -> Kitchen:

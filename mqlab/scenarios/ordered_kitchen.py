@@ -37,7 +37,7 @@ class OrderedKitchen(Kitchen):
             GROUP, TOPIC, -1, most, invisible_ms, 0, self.node.now_ms(), 0, "TAG", "*", order=True, attempt_id=attempt
         )
         response = await self._call(RemotingCommand.request(RequestCode.POP_MESSAGE, header))
-        return process_pop_response(response, self._broker.name, self._address, TOPIC, order=True).msg_found_list
+        return process_pop_response(response, self._broker.name, self._broker.address, TOPIC, order=True).msg_found_list
 
     @public_call
     async def change(self, order: MessageExt, invisible_ms: int) -> tuple[int, int]:

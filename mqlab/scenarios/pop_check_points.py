@@ -79,7 +79,7 @@ class Worker:
             self.group, TOPIC, -1, most, invisible_ms, 0, self.node.now_ms(), 0, "TAG", tags, False
         )
         response = await self._call(RequestCode.POP_MESSAGE, header, None)
-        return process_pop_response(response, self._broker.name, self._address, TOPIC).msg_found_list
+        return process_pop_response(response, self._broker.name, self._broker.address, TOPIC).msg_found_list
 
     @public_call
     async def ack(self, *messages: MessageExt) -> None:
@@ -110,26 +110,17 @@ class Worker:
         )
         response = await self._checked(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header, None)
         said = response.header_as(ChangeInvisibleTimeResponseHeader)
-        message.properties["POP_CK"] = handle._replace(
-            start_offset=handle.queue_offset,
-            pop_time=said.pop_time,
-            invisible_time=said.invisible_time,
-            revive_qid=said.revive_qid,
-        ).encode()
+        message.properties["POP_CK"] = handle.changed(topic, *said).encode()
 
     async def _checked(self, code: RequestCode, header: object, body: bytes | None) -> RemotingCommand:
         response = await self._call(code, header, body)
         if response.code != 0:
-            raise MQBrokerException(response.code, response.remark or "", self._address)
+            raise MQBrokerException(response.code, response.remark or "", self._broker.address)
         return response
 
     async def _call(self, code: RequestCode, header: object, body: bytes | None) -> RemotingCommand:
         remoting = self._connection.impl.instance.api.remoting_client
-        return await remoting.invoke_sync(self._address, RemotingCommand.request(code, header, body), CALL_MS)
-
-    @property
-    def _address(self) -> str:
-        return f"{self._broker.node.spec.ip}:10911"
+        return await remoting.invoke_sync(self._broker.address, RemotingCommand.request(code, header, body), CALL_MS)
 
     def __repr__(self) -> str:
         return f"<Worker {self.node.name} of {self.group}>"

@@ -97,16 +97,12 @@ class Popper:
         request = RemotingCommand.request(RequestCode.POP_MESSAGE, header)
         response = await self._call(request, POLL_MS + CALL_MS)
         return process_pop_response(
-            response, self._broker.name, self._address, TOPIC, order=self._order
+            response, self._broker.name, self._broker.address, TOPIC, order=self._order
         ).msg_found_list
-
-    @property
-    def _address(self) -> str:
-        return f"{self._broker.node.spec.ip}:10911"
 
     async def _call(self, request: RemotingCommand, timeout_ms: int) -> RemotingCommand:
         remoting = self._connection.impl.instance.api.remoting_client
-        return await remoting.invoke_sync(self._address, request, timeout_ms)
+        return await remoting.invoke_sync(self._broker.address, request, timeout_ms)
 
     # -- what becomes of a message ----------------------------------------------------------------------------------
 
@@ -153,8 +149,4 @@ class Popper:
             return
         if response.code == 0 and said.pop_time and self._node.choose("then", 2):
             await self._node.sleep(self._node.choose("until", invisible_ms))
-            await self._ack(
-                handle._replace(
-                    start_offset=handle.queue_offset, pop_time=said.pop_time, invisible_time=said.invisible_time
-                )
-            )
+            await self._ack(handle.changed(topic, *said))

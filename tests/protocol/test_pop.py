@@ -182,3 +182,9 @@ def test_keys_of_queues_and_messages() -> None:
             assert extra_info.queue_key(row["topic"], 5) == row["startOffsetInfoMapKey_q5"]
             assert extra_info.message_key(row["topic"], 5, 77) == row["queueOffsetMapKey_5_77"]
             assert extra_info.queue_offset_key(5, 77) == row["queueOffsetKeyValueKey_5_77"]
+
+
+def test_the_handle_after_a_change_of_the_invisible_time_is_of_its_message_alone() -> None:
+    popped = parse_handle("3 1700000000000 60000 2 0 broker-a 1 7 4096")
+    changed = popped.changed("%RETRY%g_T", 1700000009000, 30_000, 5)
+    assert changed.encode() == "7 1700000009000 30000 5 1 broker-a 1 7 4096"
