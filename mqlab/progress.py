@@ -94,7 +94,13 @@ class Lines:
         gone_s = now - self._begun
         left_s = gone_s / part - gone_s
         about = f", {doing}" if doing else ""
-        print(f"{done}{about}; {_clock(gone_s)} gone, {_clock(left_s)} to go", file=sys.stderr, flush=True)
+        say(f"{done}{about}; {_clock(gone_s)} gone, {_clock(left_s)} to go")
+
+
+def say(line: str) -> None:
+    """Write a line to stderr, whole or not at all: print() sends its end apart, and Ctrl-C may come between the two."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def _clock(seconds: float) -> str:

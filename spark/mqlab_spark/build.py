@@ -8,7 +8,6 @@ files has changed, and a table of it when the code of the table has, or a table 
 from __future__ import annotations
 
 import hashlib
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from mqlab.data_sets.named_worlds import NAME, TRACE_HASH
 from mqlab.errors import LearnerError, ProtocolError
+from mqlab.progress import say
 from mqlab.trace.catalogue import SCHEMA_VERSION
 from mqlab_spark.bronze import Source, write_events
 from mqlab_spark.code_keys import code_key
@@ -461,7 +461,7 @@ def types_of(name: str) -> dict[str, str]:
 def tell(name: str, rows: int, seconds: float) -> None:
     """Say on the terminal that a table is there."""
     took = f"in {seconds:.1f} s" if seconds >= 0.05 else "was there already"
-    print(f"{name:<20} {rows:>12,} rows  {took}", file=sys.stderr)
+    say(f"{name:<20} {rows:>12,} rows  {took}")
 
 
 def tell_traces(place: Place) -> None:
@@ -469,10 +469,8 @@ def tell_traces(place: Place) -> None:
     catalogue = place.read()
     aside = catalogue["set_aside"]
     taken = [about["events"] for about in catalogue["files"].values() if about["batch"]]
-    print(f"taken: {len(taken):,} traces, {sum(taken):,} events; set aside: {len(aside):,}", file=sys.stderr)
+    say(f"taken: {len(taken):,} traces, {sum(taken):,} events; set aside: {len(aside):,}")
     for each in aside[:MOST_TOLD]:
-        print(f"set aside: {each['file']}: {each['reason']}", file=sys.stderr)
+        say(f"set aside: {each['file']}: {each['reason']}")
     if len(aside) > MOST_TOLD:
-        print(
-            f"and {len(aside) - MOST_TOLD:,} more: {CATALOGUE} of the tables names all, as `set_aside`", file=sys.stderr
-        )
+        say(f"and {len(aside) - MOST_TOLD:,} more: {CATALOGUE} of the tables names all, as `set_aside`")

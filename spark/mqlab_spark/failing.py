@@ -6,7 +6,6 @@ import logging
 import os
 import re
 import signal
-import sys
 import tempfile
 import threading
 import traceback
@@ -18,6 +17,7 @@ from pyarrow import ArrowException
 from pyspark.errors import PySparkException
 
 from mqlab.errors import MqlabError
+from mqlab.progress import say
 
 FINE, SET_ASIDE, NOT_DONE, UNEXPECTED, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit statuses. SET_ASIDE: tables were built, and not of all traces. UNEXPECTED is a defect of mqlab's; INTERRUPTED is
@@ -128,4 +128,4 @@ def _failed(problem: BaseException, log: Path, status: int) -> int:
 
 
 def _say(what: str) -> None:
-    print(f"mqlab_spark: {what}", file=sys.stderr)
+    say(f"mqlab_spark: {what}")

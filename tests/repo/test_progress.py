@@ -100,6 +100,18 @@ def test_a_job_into_a_pipe_writes_a_line_now_and_then_with_the_time_that_is_left
     ]
 
 
+def test_a_line_goes_out_in_one_write_so_that_ctrl_c_cannot_cut_off_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Pieces(io.StringIO):
+        def write(self, text: str) -> int:
+            pieces.append(text)
+            return super().write(text)
+
+    pieces: list[str] = []
+    monkeypatch.setattr(sys, "stderr", Pieces())
+    progress.say("events  1 rows")
+    assert pieces == ["events  1 rows\n"]
+
+
 def test_a_terminal_without_tqdm_has_lines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
