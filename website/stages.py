@@ -31,7 +31,6 @@ SCENES = {
     "24": ("steady-load",),
     "25": ("steady-load",),
     "30": ("through-a-proxy",),
-    "31": ("demo-pop", "take-or-own"),
 }
 """The main scenes of each lab: worlds that it shows, or such as it asks about; by the lab's number."""
 SCRIPTS = ("story.js", "picture.js")

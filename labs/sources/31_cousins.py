@@ -52,6 +52,7 @@ from mqlab.check import NotSolvedYet, check, draws_for, predict, reveal, say, se
 from mqlab.scenarios import get
 from mqlab.scenarios.cousins import open_counter
 from mqlab.views import InHand, ShareWindow, Table
+from mqlab_widgets import Stepper
 
 seed = seed_for(student_id, "31")
 draw = draws_for(seed)
@@ -101,6 +102,14 @@ predict("pop-again", f"And after how many s does worker-2 have those of Pop? (Th
 # %%
 killed = three("killed", lock_s=lock_s)
 InHand(killed, lock_s, title="Worker-1 is killed")
+
+# %% [markdown]
+# Now with all three in one world, on one stage. Go back to the beginning (the first button), press **play**, and watch what each queue knows of the dead worker. The line below a message is the time for which nobody else gets it;
+# what a worker has in hand is drawn in its card.
+
+# %%
+stage = get("three-cousins").build(seed, parameters={"lock_s": lock_s})
+Stepper(stage)
 
 # %%
 waited = {name: again(lab)[0][0] for name, lab in killed.items()}

@@ -20,6 +20,7 @@ from mqlab.trace.events.cousins import (
     RecordAcknowledged,
     RecordAcquired,
     RecordLetGo,
+    RecordProduced,
     ShareStateRead,
     ShareStateWritten,
     StartOffsetMoved,
@@ -83,7 +84,10 @@ class ShareBroker:
         self._log.flush()
         self._log_end += len(line)
         self._records.append(arguments["body"])
-        return len(self._records) - 1
+        offset = len(self._records) - 1
+        if self.node.hooks.on:
+            self.node.hooks.emit(RecordProduced(self.topic, offset, arguments["body"]))
+        return offset
 
     def _fetch(self, transport: Transport, arguments: dict[str, Any]) -> list[tuple[int, int, str]]:
         """ShareFetch: what the member now holds, as (offset, delivery count, body)."""

@@ -18,6 +18,7 @@ from mqlab.trace.events.cousins import (
     SqsMessageDeleted,
     SqsMessageReceived,
     SqsMessageRedriven,
+    SqsMessageSent,
     SqsVisibilityChanged,
 )
 
@@ -54,7 +55,10 @@ class SqsService:
         self.node.disk.write_bytes(FILE, json.dumps(self.queue.as_json()).encode(), flush=True)
 
     def _send(self, arguments: dict[str, Any]) -> str:
-        return self.queue.send(arguments["body"])
+        message_id = self.queue.send(arguments["body"])
+        if self.node.hooks.on:
+            self.node.hooks.emit(SqsMessageSent(self.name, message_id, arguments["body"]))
+        return message_id
 
     def _receive(self, arguments: dict[str, Any]) -> list[Received]:
         dead, visibility_s = len(self.queue.dead_letters), arguments["visibility_s"]

@@ -14,7 +14,7 @@ from mqlab.lab.processes import Process
 from mqlab.protocol import Message
 from mqlab.scenarios.numbered import FAILURES
 from mqlab.scenarios.pop_check_points import GROUP, TOPIC, Worker
-from mqlab.scenarios.registry import scenario
+from mqlab.scenarios.registry import scenario, story
 from mqlab.sim import public_call
 from mqlab.trace.events.cousins import WorkAnswered, WorkTaken
 
@@ -26,6 +26,8 @@ System = Literal["pop", "share-group", "sqs"]
 SYSTEMS: tuple[System, ...] = ("pop", "share-group", "sqs")
 SERVERS = {"pop": "broker-a", "share-group": "kafka-1", "sqs": "sqs"}
 """The machine that hands orders out."""
+PREFIXES: dict[System, str] = {"pop": "pop-", "share-group": "share-", "sqs": "sqs-"}
+"""How the names of the others begin where all three are in one world."""
 Trouble = Literal["none", "killed", "hung", "late", "broker-killed", "poison"]
 NOT_DONE = "no answer"
 
@@ -50,6 +52,10 @@ class CousinProcess(Process):
 
     def _boot(self, node: Node) -> None:
         node.life.program = self._make(node)
+
+
+class CousinServer(CousinProcess):
+    """A machine that hands orders out as a cousin does."""
 
 
 class Hand:
@@ -178,13 +184,15 @@ class SqsHand(Hand):
 class Counter:
     """One of the three with orders in it: `open_counter(lab, system, orders=6)` makes it."""
 
-    def __init__(self, lab: Lab, system: System, server: Process) -> None:
+    def __init__(self, lab: Lab, system: System, server: Process, prefix: str) -> None:
         self.lab = lab
         self.system = system
         self.server = server
+        self._prefix = prefix
 
     def worker(self, name: str) -> Hand:
         """A worker on a machine of its own."""
+        name = f"{self._prefix}{name}"
         if self.system == "pop":
             worker = Worker(self.lab, name)
             self.lab.run(worker.open())
@@ -196,42 +204,48 @@ class Counter:
         return SqsHand(process.node, f"{ip}:{SQS_PORT}")
 
 
-def add_process(lab: Lab, name: str, make: Callable[[Node], Any]) -> CousinProcess:
+def add_process(
+    lab: Lab, name: str, make: Callable[[Node], Any], kind: type[CousinProcess] = CousinProcess
+) -> CousinProcess:
     """A machine with a program, which runs when this returns."""
-    process = CousinProcess(lab, lab.node(name), make)
+    process = kind(lab, lab.node(name), make)
     lab.processes[name] = process
     lab.start(name)
     lab.run_for(ms=1)
     return process
 
 
-def open_counter(lab: Lab, system: System, *, orders: int, seconds: int = 20, limit: int = 5) -> Counter:
+def open_counter(
+    lab: Lab, system: System, *, orders: int, seconds: int = 20, limit: int = 5, prefix: str = ""
+) -> Counter:
     """One of the three with so many orders, named "order 0", "order 1", ...
 
     `seconds` is the lock of the share group, and `limit` how often an order is delivered at most; Pop's brokers know no
-    such limit, there its clients look at the count.
+    such limit, there its clients look at the count. `prefix` begins the names of all machines but the server.
     """
     bodies = [f"order {number}" for number in range(orders)]
     if system == "pop":
         lab.name_server()
         broker = lab.broker("broker-a", revive_queue_num=1)
         lab.create_topic(TOPIC, 1)
-        producer = lab.producer("counter", node="counter")
+        producer = lab.producer("counter", node=f"{prefix}counter")
         lab.run(producer.start())
         for body in bodies:
             lab.run(producer.send(Message(TOPIC, body.encode())))
-        return Counter(lab, system, broker)
+        return Counter(lab, system, broker, prefix)
     if system == "share-group":
-        server = add_process(lab, SERVERS[system], lambda node: _share_broker(node, seconds, limit))
-        consumer = ShareConsumer(add_process(lab, "counter", lambda node: None).node, _address(server, SHARE_PORT))
+        server = add_process(lab, SERVERS[system], lambda node: _share_broker(node, seconds, limit), CousinServer)
+        sender = add_process(lab, f"{prefix}counter", lambda node: None)
+        consumer = ShareConsumer(sender.node, _address(server, SHARE_PORT))
         for body in bodies:
             lab.run(consumer.produce(body))
-        return Counter(lab, system, server)
-    server = add_process(lab, SERVERS[system], lambda node: _sqs_service(node, limit))
-    client = SqsClient(add_process(lab, "counter", lambda node: None).node, _address(server, SQS_PORT))
+        return Counter(lab, system, server, prefix)
+    server = add_process(lab, SERVERS[system], lambda node: _sqs_service(node, limit), CousinServer)
+    sender = add_process(lab, f"{prefix}counter", lambda node: None)
+    client = SqsClient(sender.node, _address(server, SQS_PORT))
     for body in bodies:
         lab.run(client.send_message(body))
-    return Counter(lab, system, server)
+    return Counter(lab, system, server, prefix)
 
 
 def _address(process: Process, port: int) -> str:
@@ -249,6 +263,18 @@ def _sqs_service(node: Node, limit: int) -> SqsService:
     service = SqsService(node, "orders", SqsQueue(max_receive_count=limit))
     service.start()
     return service
+
+
+THREE = story("""
+    WorkTaken 1 pop-worker-1: Three queues: RocketMQ's Pop, a share group of Kafka, SQS. A worker of each takes orders.
+    NodeCrashed 1 pop-worker-1: A second later all three workers are killed. They have packed nothing.
+    RecordLetGo 1 kafka-1: Kafka's broker sees the connection close. What that worker held is free at once.
+    RecordAcknowledged 1 share-worker-2: So the share group's second worker packs, while the others have nothing to do.
+    SqsMessageReceived 4 sqs: SQS knows times, and no workers. The time is over: whoever asks gets the orders.
+    ReviveCheckPointRead 1 broker-a: Pop has a check point among its messages. Two seconds behind its time it is read.
+    MessageRevived 1 broker-a: No order has an acknowledgement, so the broker stores a copy of each.
+    WorkTaken 16 pop-worker-2: Pop's second worker has the orders last. They waited for about 1 s, 20 s and 23 s.
+""")
 
 
 @scenario("cousins", seconds=60)
@@ -271,34 +297,71 @@ async def cousins(
     seconds behind the lock's end. "broker-killed": the server, for 3 s, when one order is done; then another one is.
     "poison": nobody can pack the first order. Without `others` there is no second worker.
     """
-    counter = open_counter(lab, system, orders=orders, seconds=lock_s, limit=limit)
-    first = counter.worker("worker-1")
-    held = await first.take(taken, lock_s)
-    poison = held[0].order if trouble == "poison" else ""
-    if others:
-        second = counter.worker("worker-2")
-        second.node.spawn(second.work(lock_s, packing_ms=1_000 * packing_s, poison=poison), "work")
+    counters = [open_counter(lab, system, orders=orders, seconds=lock_s, limit=limit)]
+    await _work(lab, counters, trouble, taken, lock_s, late_s, packing_s, others=others)
+
+
+@scenario("three-cousins", seconds=34, captions=THREE)
+async def three_cousins(
+    lab: Lab,
+    *,
+    trouble: Trouble = "killed",
+    orders: int = 3,
+    taken: int = 3,
+    lock_s: int = 20,
+    late_s: int = 3,
+    packing_s: int = 4,
+    limit: int = 5,
+) -> None:
+    """The same with all three side by side in one world; see the scenario "cousins" for what may go wrong."""
+    counters = [
+        open_counter(lab, system, orders=orders, seconds=lock_s, limit=limit, prefix=PREFIXES[system])
+        for system in SYSTEMS
+    ]
+    await _work(lab, counters, trouble, taken, lock_s, late_s, packing_s, others=True)
+
+
+async def _work(
+    lab: Lab, counters: list[Counter], trouble: Trouble, taken: int, lock_s: int, late_s: int, packing_s: int,
+    *, others: bool,
+) -> None:  # fmt: skip
+    """At each counter a worker takes orders and gets into trouble, and another one works on."""
+    places = ("worker-1", "worker-2") if others else ("worker-1",)
+    workers = [[counter.worker(place) for place in places] for counter in counters]
+    firsts = [mine[0] for mine in workers]
+    held = [await first.take(taken, lock_s) for first in firsts]
+    for mine, in_hand in zip(workers, held, strict=True):
+        poison = in_hand[0].order if trouble == "poison" else ""
+        for second in mine[1:]:
+            second.node.spawn(second.work(lock_s, packing_ms=1_000 * packing_s, poison=poison), "work")
+
+    async def done(which: slice) -> None:
+        for first, in_hand in zip(firsts, held, strict=True):
+            for one in in_hand[which]:
+                await first.done(one)
+
     if trouble == "none":
-        for one in held:
-            await first.done(one)
+        await done(slice(None))
         return
     if trouble == "broker-killed":
-        await first.done(held[0])
+        await done(slice(1))
     lab.run_for(seconds=1)
     if trouble == "killed":
-        lab.crash("worker-1")
+        for first in firsts:
+            lab.crash(first.node.name)
     elif trouble == "hung":
-        lab.freeze("worker-1")
+        for first in firsts:
+            lab.freeze(first.node.name)
     elif trouble == "late":
         lab.run_for(seconds=lock_s + late_s - 1)
-        for one in held:
-            await first.done(one)
+        await done(slice(None))
     elif trouble == "broker-killed":
-        lab.crash(counter.server.name)
+        for counter in counters:
+            lab.crash(counter.server.name)
         lab.run_for(seconds=3)
-        lab.restart(counter.server.name)
+        for counter in counters:
+            lab.restart(counter.server.name)
         lab.run_for(seconds=2)
-        await first.done(held[1])
+        await done(slice(1, 2))
     else:
-        for one in held[1:]:
-            await first.done(one)
+        await done(slice(1, None))

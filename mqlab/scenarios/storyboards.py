@@ -26,6 +26,7 @@ STORYBOARDS: dict[str, tuple[str, ...]] = {
     "17": ("accident", "sync-replication"),
     "18": ("who-reads",),
     "19": ("three-copies",),
+    "31": ("three-cousins",),
 }
 """For each lab the scenarios whose captions tell it; the first one is its main scene."""
 

@@ -654,6 +654,8 @@ _ROUTINE = "it comes again and again, and changes nothing that is seen"
 SILENT: dict[str, str] = {
     "SqsMessageReceived": "that a worker has it is said",
     "RecordAcquired": "that a worker has it is said",
+    "RecordProduced": "the orders are there before anything happens to them",
+    "SqsMessageSent": "the orders are there before anything happens to them",
     "TransactionOpWritten": "the ends that are written down were said",
     "TransactionRoundEnded": _ROUTINE,
     "TraceNoted": "the sending or consuming that is noted is said",

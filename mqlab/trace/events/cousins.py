@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+class RecordProduced(NamedTuple):
+    """A record is in the log of a partition; its body is `order_name`."""
+
+    topic: str
+    queue_offset: int
+    order_name: str
+
+
 class RecordAcquired(NamedTuple):
     """A member of a share group gets a record, for the `delivery_count`-th time, and holds it for `lock_ms`."""
 
@@ -74,6 +82,14 @@ class ShareStateRead(NamedTuple):
     start_offset: int
     states: str
     leader_epoch: int
+
+
+class SqsMessageSent(NamedTuple):
+    """A queue of SQS has a message more; its body is `order_name`."""
+
+    queue: str
+    message_id: str
+    order_name: str
 
 
 class SqsMessageReceived(NamedTuple):

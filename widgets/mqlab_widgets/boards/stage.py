@@ -11,7 +11,9 @@ from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC, is_system_topic
 from mqlab_widgets.boards.stage_brokers import StageBrokers
 from mqlab_widgets.boards.stage_clients import StageClients
 from mqlab_widgets.boards.stage_copies import StageCopies
+from mqlab_widgets.boards.stage_cousins import COUSIN, StageCousins
 from mqlab_widgets.boards.stage_machines import StageMachines
+from mqlab_widgets.boards.stage_notes import is_worker
 from mqlab_widgets.boards.stage_state import DOWN, OUTSIDE, Strip, words_of_waiting
 from mqlab_widgets.labels import SENDER_LETTERS
 
@@ -19,13 +21,15 @@ PROCESSES = {"NameServerProcess": "namesrv", "BrokerProcess": "broker", "ProxyPr
 """What stands at its own place on the stage, whatever it does."""
 
 
-class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients):
+class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients, StageCousins):
     """Who is there, what is stored, held and cached, and what is on its way."""
 
     title: ClassVar[str] = "The world"
 
     def kind_of(self, node: str) -> str:
-        """ "namesrv", "proxy", "broker", "slave", "producer", "consumer", "machine", or "outside" of programs there."""
+        """ "namesrv", "proxy", "broker", "slave", "cousin", "producer", "consumer", "worker", "machine", or
+        "outside" of programs there.
+        """
         if node == OUTSIDE:
             return "outside"
         process = self.lab.processes.get(node)
@@ -34,7 +38,11 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients):
             return "slave"
         if name in PROCESSES:
             return PROCESSES[name]
+        if name == "CousinServer":
+            return "cousin"
         role = self.roles.get(node, "")
+        if is_worker(node) and "consumer" not in role:
+            return "worker"
         if "producer" in role or (not role and node.startswith("producer")):
             return "producer"
         return "consumer" if role or node.startswith("consumer") else "machine"
@@ -59,7 +67,21 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients):
         for (broker, _, _), strip in self.strips.items():
             if any(cell.key == key for cell in strip.cells):
                 way |= dict.fromkeys([broker, *strip.owners])
+        way |= dict.fromkeys(worker for worker, hand in self.hands.items() if key in hand.held)
         return [node for node in way if node]
+
+    def label(self, key: str) -> str:
+        """What is written on a message; on a cousin's its number."""
+        _, cousin, number = key.rpartition(COUSIN)
+        return number if cousin else super().label(key)
+
+    def cousin_words(self, server: str) -> str:
+        """How far a cousin's queue is, in words."""
+        if server in self.windows:
+            begin, end = self.windows[server]
+            return f"window (SPSO to SPEO): {begin:,} to {end:,}"
+        stored = sum(strip.end for (node, _, _), strip in self.strips.items() if node == server)
+        return f"{stored - self.ended.get(server, 0):,} not deleted"
 
     def html(self) -> str:
         """The picture of the world as SVG."""
@@ -85,7 +107,7 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients):
             return f"{node} have {count} connection{'s' if count != 1 else ''}"
         kind, state = self.kind_of(node), self.states[node]
         parts = [f"{node} ({kind}) is {state}"]
-        for topic, queues in self.queues_of(node).items():
+        for topic, queues in self.queues_of(node).items() if kind != "cousin" else ():
             stored = sum(strip.end for strip in queues.values())
             if stored:
                 waiting = words_of_waiting(queues.values())
@@ -93,6 +115,12 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients):
         half = self.strips.get((node, RMQ_SYS_TRANS_HALF_TOPIC, 0))
         if half is not None:
             parts.append(f"{half.hidden()} half messages hidden")
+        if kind == "cousin":
+            parts.append(self.cousin_words(node))
+        if kind == "worker" and state != DOWN and node in self.hands:
+            hand = self.hands[node]
+            parts.append(f"in hand: {', '.join(map(self.label, hand.held)) or 'nothing'}; {hand.done} done")
+            parts += [f"its last answer: {hand.answer}"] * bool(hand.answer)
         if self.held.get(node):
             parts.append(f"{len(self.held[node])} pulls held")
         if node in self.trouble:

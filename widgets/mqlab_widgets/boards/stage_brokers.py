@@ -7,7 +7,7 @@ from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC, TIMER_TOPIC
 from mqlab.trace.events.transaction import STORED
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.stage_notes import StageNotes
-from mqlab_widgets.boards.stage_state import ASIDE, ASKED, DELAYED, ENDS, HIDDEN, MOST_TOLD, Held, Log
+from mqlab_widgets.boards.stage_state import ASIDE, ASKED, DELAYED, ENDS, HIDDEN, MOST_TOLD, Held, Log, Queue
 
 BROADCAST = "@broadcast"
 """What a broker adds to the name of a group whose members all get everything (BroadcastOffsetManager)."""
@@ -162,6 +162,14 @@ class StageBrokers(StageNotes):
             # The old check point of a message whose time was changed is acknowledged, too: that is no ack of it.
             if strip is not None and offset in out and out[offset].since_us <= self._us_of(record.pop_time) + POP_US:
                 strip.settle(offset, state)
+            if state == "acked":
+                self._put_down((record.node, record.topic, record.queue_id), offset)
+
+    def _put_down(self, queue: Queue, offset: int) -> None:
+        """Who has sent the acknowledgement has the message in hand no more."""
+        came = self.landed.get(queue[0])
+        if came is not None and came.source in self.hands and came.name.endswith("ACK_MESSAGE"):
+            self.hands[came.source].put_down(self.key_at(queue, offset))
 
     def on_invisible_time_changed(self, record: Record) -> None:
         strip = self._strip((record.node, record.topic, record.queue_id))

@@ -8,8 +8,8 @@ from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.v2.definition import Code
 from mqlab.trace.record import Record
-from mqlab_widgets.boards.stage_notes import StageNotes
-from mqlab_widgets.boards.stage_state import DOWN, FROZEN, OUTSIDE, RUNNING, Consumer, Flight, Producer, Queue
+from mqlab_widgets.boards.stage_notes import StageNotes, is_worker
+from mqlab_widgets.boards.stage_state import DOWN, FROZEN, OUTSIDE, RUNNING, Consumer, Flight, Hand, Producer, Queue
 
 SENDS = {RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE}
 PULLS = {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.POP_MESSAGE}
@@ -81,6 +81,8 @@ class StageMachines(StageNotes):
             self.producers[node].forget()
         if node in self.consumers:
             self.consumers[node] = Consumer(done=self.consumers[node].done)
+        if node in self.hands:
+            self.hands[node] = Hand(done=self.hands[node].done)
         self.sending.pop(node, None)
         self.asking.pop(node, None)
         for strip in self.strips.values():
@@ -181,6 +183,8 @@ class StageMachines(StageNotes):
             flight = _from_outside(record)
         if flight is not None:
             self.landed[record.node] = flight
+            if flight.kind == "pull" and flight.keys and is_worker(record.node):
+                self.hand_of(record.node).get(flight.keys)
 
     on_response_received = on_request_received
 

@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.board import Board
-from mqlab_widgets.boards.stage_state import Consumer, Flight, Held, Log, Producer, Queue, Strip
+from mqlab_widgets.boards.stage_state import Consumer, Flight, Hand, Held, Log, Producer, Queue, Strip
 from mqlab_widgets.labels import label_of
 
 if TYPE_CHECKING:
     from mqlab import Lab
+
+
+def is_worker(node: str) -> bool:
+    """Whether a machine is called a worker, who takes messages by hand: "worker", "worker-2", "sqs-worker-1"."""
+    return "worker" in node.split("-")
 
 
 class StageNotes(Board):
@@ -57,6 +62,16 @@ class StageNotes(Board):
         """Machine -> what is wrong with its disk: that it hangs, is slow, is full. It may be several things at once."""
         self.producers: dict[str, Producer] = {}
         self.consumers: dict[str, Consumer] = {}
+        self.hands: dict[str, Hand] = {}
+        """Worker -> what it has in hand."""
+        self.orders: dict[tuple[str, str], str] = {}
+        """(server, what a worker calls a message) -> its key."""
+        self.numbers: dict[tuple[str, str], dict[str, int]] = {}
+        """(server, queue of SQS) -> id of a message -> the how manieth it was, from 0."""
+        self.ended: dict[str, int] = {}
+        """Service of SQS -> how many of its messages are deleted, or in the dead-letter queue."""
+        self.windows: dict[str, tuple[int, int]] = {}
+        """Broker of a share group -> where the window of its partition begins and ends (SPSO, SPEO)."""
         self.answers: dict[tuple[str, int, str], tuple[Queue, tuple[str, ...], int]] = {}
         """(broker, opaque, remote) -> (queue, first few unique keys, messages) of a pull that is being answered."""
         self.handed: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -111,3 +126,7 @@ class StageNotes(Board):
 
     def _consumer(self, node: str) -> Consumer:
         return self.consumers.setdefault(node, Consumer())
+
+    def hand_of(self, worker: str) -> Hand:
+        """What a worker has in hand."""
+        return self.hands.setdefault(worker, Hand())

@@ -19,6 +19,8 @@ MOST_BLOCKS = 40
 MOST_RANGES = 64
 MOST_TOLD = 4
 """The keys of so many messages in a frame are known."""
+BACK, ENDED = "back", "ended"
+"""What may have become of a message that a cousin of Pop has handed out: there for whoever asks, or done with."""
 COPY, REPORT = "copy", "report"
 """Kinds of flights between a master and its slave."""
 
@@ -68,7 +70,7 @@ class Cell(NamedTuple):
 
 class Out(NamedTuple):
     """A message that was popped: from when until when nobody else sees it, and whether it is "out" still, "acked", or
-    was "revived" since nobody acknowledged it.
+    was "revived" since nobody acknowledged it; of Pop's cousins also "back" or "ended".
     """
 
     since_us: int
@@ -82,7 +84,8 @@ class Strip:
     as it knows itself (`read`), how far each group is as the broker knows (`committed`), up to where each group has
     popped it (`handed`), and which of the entries were popped by the group that did so last. Of the queue of half
     messages: what became of each (`halves`, by offset), and of copies that have no entry yet the place of the one
-    before (`moving`).
+    before (`moving`). In a queue that `lapses` a message is back when its time is over, and no event says so. `letter`
+    begins its name.
     """
 
     end: int = 0
@@ -94,6 +97,13 @@ class Strip:
     handed: dict[str, int] = field(default_factory=dict)
     halves: dict[int, str] = field(default_factory=dict)
     moving: dict[int, int] = field(default_factory=dict)
+    lapses: bool = False
+    letter: str = "q"
+
+    def is_out(self, offset: int, now_us: int) -> bool:
+        """Whether a message is hidden from others."""
+        out = self.popped[offset]
+        return out.state == "out" and not (self.lapses and out.until_us <= now_us)
 
     def half(self, offset: int, state: str) -> None:
         """Note what a half message is now. All that are open are known, of the others the newest."""
@@ -255,6 +265,35 @@ class Producer:
         self.under_way = {}
         self.local = {}
         self.last = self.given_up = ""
+
+
+@dataclass(slots=True)
+class Hand:
+    """What a worker has in hand: unique key -> the how manieth delivery it is (0: nobody says). `came` are the keys in
+    the last frame with messages; `answer` is the last one, if it was no "OK".
+    """
+
+    held: dict[str, int] = field(default_factory=dict)
+    came: tuple[str, ...] = ()
+    done: int = 0
+    answer: str = ""
+
+    def take(self, key: str, delivery: int = 0) -> None:
+        """It has a message (more)."""
+        if key:
+            self.held[key] = delivery
+
+    def get(self, keys: tuple[str, ...]) -> None:
+        """A frame with popped messages came in."""
+        self.came = keys
+        for key in keys:
+            self.take(key)
+
+    def put_down(self, key: str, answer: str = "OK") -> None:
+        """It has said that a message is done."""
+        self.answer = "" if answer == "OK" else answer
+        if self.held.pop(key, None) is not None and answer == "OK":
+            self.done += 1
 
 
 @dataclass(slots=True)

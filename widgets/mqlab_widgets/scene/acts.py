@@ -43,12 +43,14 @@ RESTS = {
     "NodeStarted": 300, "NodeCrashed": 600, "PowerLost": 600, "NodeFrozen": 400, "NodeThawed": 300,
     "LinkCut": 200, "LinkHealed": 200, "DiskHung": 300, "DiskUnhung": 300, "DiskSlowed": 300,
     "DiskQuick": 300, "DiskFullChanged": 300,
+    "RecordLetGo": 400, "StartOffsetMoved": 160, "ShareStateRead": 300, "SqsMessageRedriven": 400, "WorkAnswered": 160,
     "ReplicaPutWaiting": 120, "ReplicaPutAnswered": 160, "MasterConnected": 200, "MasterDisconnected": 300,
     "StoreRecovered": 400, "ClientStarted": 150, "ClientStopped": 200, "BrokerStarted": 200,
 }  # fmt: skip
 """Event kind -> ms for which the story rests on it, of those where nothing moves."""
 FLASHES = {
     *("ConsumeFinished", "SendAttemptFailed", "SendFailed", "PutRefused", "FlowControlled", "MessageRevived"),
+    "RecordLetGo",
 }
 
 
@@ -227,6 +229,8 @@ def _reported(record: Record, board: StageBoard, scene: Scene) -> Moves:
 
 
 def _spot_of(record: Record, board: StageBoard, scene: Scene) -> Point | None:
+    if record.kind == "RecordLetGo":
+        return scene.spot(record.node, ("cell", board.said(record)[1]))
     if record.kind == "MessageRevived":
         return scene.spot(record.node, ("queue", record.retry_topic, 0), ("queue", record.topic, record.queue_id))
     return scene.spot(
@@ -282,6 +286,41 @@ def _started(record: Record, board: StageBoard, scene: Scene) -> Moves:
     return _moved(board, keys, record.node, scene.spot(record.node, "cache"), scene.spot(record.node, "listener"), 200)
 
 
+def _produced(record: Record, board: StageBoard, scene: Scene) -> Moves:
+    """A cousin's message, from who sends it into its queue."""
+    sender, key = board.said(record)
+    topic = record.queue if record.kind == "SqsMessageSent" else record.topic
+    end = scene.spot(record.node, ("next", topic, 0))
+    return _sent_on(sender, record.node, scene.spot(sender), end, scene, tokens.message(board.label(key)))
+
+
+def _taken(record: Record, board: StageBoard, scene: Scene) -> Moves:
+    """Into a worker's hand: from its door, where a frame of Pop has brought it, or from the cousin's queue."""
+    worker, server = record.worker, board.server_of(record.worker)
+    key = board.orders.get((server, record.order_name), "")
+    end = scene.spot(worker, "hand")
+    if record.system == "pop":
+        lane = scene.lane(server, worker)
+        return _moved(board, [key], worker, lane[2:] if lane is not None else None, end)
+    return _sent_on(server, worker, scene.spot(server, ("cell", key)), end, scene, tokens.message(board.label(key)))
+
+
+def _said(record: Record, board: StageBoard, scene: Scene) -> Moves:
+    """A worker's word about a message that it has in hand, to the cousin that gave it."""
+    worker, key = board.said(record)
+    refused = record.kind == "AcknowledgementRefused" or (record.kind == "SqsMessageDeleted" and not record.deleted)
+    start, end = scene.spot(worker, ("held", key), "hand"), scene.spot(record.node, ("cell", key))
+    return _sent_on(worker, record.node, start, end, scene, tokens.cross(5) if refused else tokens.ack())
+
+
+def _sent_on(source: str, target: str, start: Point | None, end: Point | None, scene: Scene, svg: str) -> Moves:
+    """All of the way between two machines, in one go."""
+    lane = scene.lane(source, target)
+    if lane is None or start is None or end is None:
+        return NOTHING
+    return Moves((Act("move", f"{source}>{target}", (*start, *lane, *end), FLIGHT_MS, svg),), FLIGHT_MS, FLIGHT_MS)
+
+
 def _moved(
     board: StageBoard, keys: list[str], node: str, start: Point | None, end: Point | None, dwell_ms: int = 0
 ) -> Moves:
@@ -299,6 +338,13 @@ _MOVERS = {
     "MessageDispatched": _dispatched,
     "MessagesCached": _cached,
     "ConsumeStarted": _started,
+    "RecordProduced": _produced,
+    "SqsMessageSent": _produced,
+    "WorkTaken": _taken,
+    "RecordAcknowledged": _said,
+    "AcknowledgementRefused": _said,
+    "SqsMessageDeleted": _said,
+    "SqsVisibilityChanged": _said,
     "ReplicaDataSent": _piece_sent,
     "ReplicaDataAppended": _piece_appended,
     "ReplicaAcked": _reported,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mqlab_widgets.scene.brokers import fill_broker
 from mqlab_widgets.scene.clients import fill_consumer, fill_producer
+from mqlab_widgets.scene.cousins import fill_cousin, fill_worker
 from mqlab_widgets.scene.plan import Card
 from mqlab_widgets.scene.style import BOLD, CHARACTER, first_that_fits, fit
 
@@ -23,6 +24,10 @@ def fill(board: StageBoard, card: Card, look: Look, room: float) -> None:
         fill_producer(board, card, look, room)
     elif card.kind == "consumer":
         fill_consumer(board, card, look, room)
+    elif card.kind == "cousin":
+        fill_cousin(board, card, look, room)
+    elif card.kind == "worker":
+        fill_worker(board, card, look, room)
     elif card.kind == "outside":
         count = board.connected_outside
         card.line(f"{count:,} connection{'s' * (count != 1)}", f"{count:,}")

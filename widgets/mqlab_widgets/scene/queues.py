@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
-from mqlab_widgets.boards.stage_state import ASKED, COMMIT, HIDDEN, ROLLBACK
+from mqlab_widgets.boards.stage_state import ASKED, BACK, COMMIT, ENDED, HIDDEN, ROLLBACK
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.plan import Card, Point, Row
 from mqlab_widgets.scene.tokens import sign, sliding, token
@@ -59,6 +59,7 @@ def put_queue(
         *(card.width, size, chips, look.followed, owners, strip.end, tuple(strip.cells), tuple(strip.popped.items())),
         *((group, strip.read_by(group), strip.committed.get(group, 0)) for group in strip.groups()),
         *strip.halves.items(),
+        *((offset, strip.is_out(offset, look.now_us)) for offset in strip.popped if strip.lapses),
     )
 
     def draw() -> Row:
@@ -74,7 +75,7 @@ def _queue_row(
     topic, queue_id = queue
     most, low = _view(width, strip, size, chips)
     middle = size.height / 2 + 2
-    shapes = [_label(queue_id, topic, size)]
+    shapes = [_label(f"{strip.letter}{queue_id}" if strip.letter else "", topic, queue_id, size)]
     css = f'class="owned {next(iter(owners.values()))}"' if owners else ""
     shapes.append(
         f'<g {css}><rect class="lane" x="{LABEL}" y="1" width="{most * size.cell + 2:g}" '
@@ -88,7 +89,7 @@ def _queue_row(
     noted = min((strip.committed.get(group, 0) for group in strip.groups()), default=0)
     for cell in strip.cells:
         if cell.offset >= low:
-            css = _state_of(strip, cell.offset, read, noted)
+            css = _state_of(strip, cell.offset, read, noted, look.now_us)
             shapes.append(_cell(board, cell, across(cell.offset), middle, look, size, css))
             said = _SAID.get(strip.halves.get(cell.offset, ""))
             if said is not None and size.height >= LEAST_MARKED:
@@ -115,13 +116,16 @@ def _queue_row(
         ("queue", topic, queue_id): (newest, middle),
         ("ring", topic, queue_id): (width - RING, middle),
     }
+    for cell in strip.cells:
+        if cell.offset >= low:
+            spots["cell", cell.key] = across(cell.offset) + size.cell / 2, middle
     return Row("".join(shapes), size.row, spots)
 
 
-def _label(queue_id: int, topic: str, size: Size) -> str:
+def _label(name: str, topic: str, queue_id: int, size: Size) -> str:
     if size.height < 13:
         return ""
-    words = f"q{queue_id}" if topic != RMQ_SYS_SCHEDULE_TOPIC else f"lvl {queue_id + 1}"
+    words = name if topic != RMQ_SYS_SCHEDULE_TOPIC else f"lvl {queue_id + 1}"
     return f'<text class="faint" x="10" y="{size.height / 2 + 6:g}">{words}</text>'
 
 
@@ -132,7 +136,7 @@ def _view(width: float, strip: Strip, size: Size, chips: int) -> tuple[int, int]
     return most, max(0, strip.end - most + 1)
 
 
-def _state_of(strip: Strip, offset: int, read: int, noted: int) -> str:
+def _state_of(strip: Strip, offset: int, read: int, noted: int, now_us: int) -> str:
     """The style class of an entry: done with, done with and not noted, out with a consumer, brought back."""
     half = strip.halves.get(offset)
     if half is not None:
@@ -140,7 +144,8 @@ def _state_of(strip: Strip, offset: int, read: int, noted: int) -> str:
     out = strip.popped.get(offset)
     if out is not None:
         done = "done" if offset < noted else "unnoted"
-        return {"out": "out", "revived": "done revived"}.get(out.state, done)
+        state = BACK if out.state == "out" and not strip.is_out(offset, now_us) else out.state
+        return {"out": "out", "revived": "done revived", BACK: "revived", ENDED: "done"}.get(state, done)
     return "done" if offset < noted else "unnoted" if offset < read else ""
 
 
@@ -149,7 +154,7 @@ def clocks(card: Card, strip: Strip, look: Look, size: Size, chips: int) -> str:
     most, low = _view(card.width, strip, size, chips)
     shapes = []
     for offset, out in strip.popped.items():
-        if out.state == "out" and low <= offset < low + most and offset < strip.end:
+        if strip.is_out(offset, look.now_us) and low <= offset < low + most and offset < strip.end:
             left = min(1.0, max(0.0, (out.until_us - look.now_us) / max(1, out.until_us - out.since_us)))
             x, wide = LABEL + 1 + (offset - low) * size.cell + 3, (size.cell - 6) * left
             tip = f"<title>hidden from others for {max(0, out.until_us - look.now_us) / 1_000_000:.1f} s more</title>"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab_widgets.boards.stage_state import DOWN, FROZEN, OUTSIDE
 from mqlab_widgets.scene import cards, plan, signs, tokens
+from mqlab_widgets.scene.cousins import COUSIN_HEIGHT, COUSIN_SHARE
 from mqlab_widgets.scene.plan import Card, Sheet
 from mqlab_widgets.scene.style import STYLE
 
@@ -31,7 +32,9 @@ QUEUE_UP = 27
 _SLOT = re.compile('<g data-slot="" data-key="([^"]*)"[^>]*></g>')
 GATES = ("namesrv", "proxy")
 """Machines of which the name says all that is shown."""
-PLACES = {"slave": "broker", "machine": "producer", "outside": "producer"}
+PLACES = {
+    "slave": "broker", "cousin": "broker", "machine": "producer", "outside": "producer", "worker": "consumer",
+}  # fmt: skip
 """Among whom machines of a kind stand that has no place of its own."""
 KINDS = ("namesrv", "proxy", "producer", "broker", "consumer")
 
@@ -148,32 +151,59 @@ def _place(board: StageBoard, look: Look, sheet: Sheet, rooms: dict[str, plan.Co
         kinds.setdefault(PLACES.get(kind, kind), []).append(node)
     machines: dict[str, Card] = {}
     for kind, nodes in kinds.items():
-        if not nodes:
-            continue
-        room = rooms[kind]
-        most = (MOST_OPENED if kind in look.opened else MOST_CARDS)[kind]
-        if not room.down and kind not in GATES:
-            most = min(most, max(1, int(room.width // 150)))
-        shown = nodes if len(nodes) <= most else nodes[: most - 1]
-        places = len(shown) + (len(shown) < len(nodes))
-        for place, node in enumerate(shown):
-            machines[node] = _one(board, look, sheet, node, board.kind_of(node), room, place, places)
-        if places > len(shown):
-            rest = _rest(board, kind, nodes[len(shown) :], room, look, sheet)
-            machines |= dict.fromkeys(nodes[len(shown) :], rest)
-        mine = {id(machines[node]): machines[node] for node in nodes}
-        _spread(mine.values(), room, _gap(board, kind))
+        for some, room in _rooms(board, kind, nodes, rooms[kind]):
+            machines |= _stand(board, look, sheet, kind, some, room)
+    return machines
+
+
+def _rooms(
+    board: StageBoard, kind: str, nodes: list[str], room: plan.Column
+) -> Iterable[tuple[list[str], plan.Column]]:
+    """The room for the machines of a kind. Where kinds stand side by side, which is on a narrow page, brokers stand
+    under one another if cousins of Pop are among them, and workers in two columns.
+    """
+    kinds = {board.kind_of(node) for node in nodes}
+    if not room.down and "cousin" in kinds:
+        return [(nodes, room._replace(down=True))]
+    if not room.down and kinds == {"worker"} and len(nodes) > 2:
+        half = (room.width - plan.GAP) / 2
+        columns = [room._replace(x=x, width=half, down=True) for x in (room.x, room.x + half + plan.GAP)]
+        return [(nodes[place::2], column) for place, column in enumerate(columns)]
+    return [(nodes, room)] if nodes else []
+
+
+def _stand(
+    board: StageBoard, look: Look, sheet: Sheet, kind: str, nodes: list[str], room: plan.Column
+) -> dict[str, Card]:
+    """The cards of some machines of a kind at their places."""
+    machines: dict[str, Card] = {}
+    most = (MOST_OPENED if kind in look.opened else MOST_CARDS)[kind]
+    if not room.down and kind not in GATES:
+        most = min(most, max(1, int(room.width // 150)))
+    shown = nodes if len(nodes) <= most else nodes[: most - 1]
+    places = len(shown) + (len(shown) < len(nodes))
+    cousins = sum(board.kind_of(node) == "cousin" for node in shown)
+    for node in shown:
+        machines[node] = _one(board, look, sheet, node, board.kind_of(node), room, places, cousins)
+    if places > len(shown):
+        rest = _rest(board, kind, nodes[len(shown) :], room, look, sheet)
+        machines |= dict.fromkeys(nodes[len(shown) :], rest)
+    mine = {id(machines[node]): machines[node] for node in nodes}
+    _spread(mine.values(), room, _gap(board, kind))
     return machines
 
 
 def _one(
-    board: StageBoard, look: Look, sheet: Sheet, node: str, kind: str, room: plan.Column, place: int, places: int
+    board: StageBoard, look: Look, sheet: Sheet, node: str, kind: str, room: plan.Column, places: int, cousins: int
 ) -> Card:
     if kind in GATES:
         return Card(node, kind, min(150.0, (room.width - 12 * (places - 1)) / places), sheet)
     gap = _gap(board, kind)
     across = room.width if room.down else (room.width - gap * (places - 1)) / places
     high = (room.height - gap * (places - 1) - plan.GAP) / places if room.down else room.height
+    if room.down and 0 < cousins < places:
+        low = min(COUSIN_SHARE * high, COUSIN_HEIGHT)
+        high = low if kind == "cousin" else high + (high - low) * cousins / (places - cousins)
     card = Card(node, kind, across, sheet)
     state = board.states[node]
     note = {DOWN: "down", FROZEN: "frozen"}.get(state, board.groups.get(node, "") if kind == "consumer" else "")

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mqlab_widgets.boards.stage_state import COPY, REPORT
+from mqlab_widgets.labels import KEY_LETTERS
 from mqlab_widgets.scene.style import TOKEN_COLOURS
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def token(
 ) -> str:
     """A message that can be clicked."""
     label = board.label(key)
-    if key:
+    if len(key) in KEY_LETTERS:
         does = f'data-do="follow" data-message="{escape(key, quote=True)}" role="button"'
         more += f' {does} aria-label="message {label}"'
     css = f"{css} {css_of(board, key, look)}"

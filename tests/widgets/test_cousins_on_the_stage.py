@@ -1,0 +1,170 @@
+"""Pop and its cousins on one stage: what lies in each queue and in each hand, as the parts themselves know it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from mqlab import Lab, scenarios
+from mqlab_widgets.boards.board import Fold
+from mqlab_widgets.boards.stage import StageBoard
+from mqlab_widgets.boards.stage_state import BACK, ENDED, RUNNING
+from mqlab_widgets.scene.acts import acts_of
+from mqlab_widgets.scene.scene import Look, Scene, scene_of
+from tests.widgets.folds import expect_the_same_whichever_way, folded
+
+TROUBLES = ("none", "killed", "hung", "late", "broker-killed", "poison")
+QUEUES = {"kafka-1": ("kafka-1", "Orders", 0), "sqs": ("sqs", "orders", 0)}
+
+
+def three(trouble: str = "killed", seconds: float | None = None, **parameters: Any) -> Lab:
+    return scenarios.get("three-cousins").play(7, parameters={"trouble": trouble, **parameters}, seconds=seconds)
+
+
+def behind(lab: Lab, kind: str, number: int = 1) -> tuple[StageBoard, Look]:
+    """The stage behind an event, the n-th of its kind, at the event's own time."""
+    event = list(lab.history.find(kind))[number - 1]
+    board = folded(StageBoard, lab, lab.history.index_of(event.at) + 1)
+    return board, Look(now_us=event.ts_us)
+
+
+def program(lab: Lab, server: str) -> Any:
+    return lab.world.nodes[server].life.program
+
+
+def held_of_share_group(lab: Lab) -> set[int]:
+    partition = program(lab, "kafka-1").partition
+    return {offset for offset in range(3) if partition.state_of(offset).name == "ACQUIRED"}
+
+
+def held_of_sqs(lab: Lab) -> set[int]:
+    queue = program(lab, "sqs").queue
+    now_ms = lab.world.nodes["sqs"].now_ms()
+    return {int(message.message_id[2:]) - 1 for message in queue.messages.values() if message.visible_ms > now_ms}
+
+
+def out(board: StageBoard, server: str, now_us: int) -> set[int]:
+    strip = board.strips[QUEUES[server]]
+    return {offset for offset in strip.popped if strip.is_out(offset, now_us)}
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_what_is_hidden_in_each_queue_is_what_the_queue_itself_hides(trouble: str) -> None:
+    lab = scenarios.get("three-cousins").build(7, parameters={"trouble": trouble})
+    board = StageBoard(lab)
+    fold = Fold(lab.history, [board])
+    seen = set()
+    for _ in range(80):
+        lab.run_for(ms=500)
+        fold.go_to(len(lab.history))
+        if board.states["kafka-1"] != RUNNING:
+            continue
+        share, sqs = held_of_share_group(lab), held_of_sqs(lab)
+        assert out(board, "kafka-1", lab.world.now_us) == share
+        assert out(board, "sqs", lab.world.now_us) == sqs
+        seen.add((len(share), len(sqs)))
+    assert len(seen) > 1 or trouble == "none"
+
+
+def test_a_worker_has_its_orders_in_hand_until_it_is_done_or_dead() -> None:
+    lab = three()
+    firsts = [f"{prefix}-worker-1" for prefix in ("pop", "share", "sqs")]
+    taken, _ = behind(lab, "WorkTaken", 9)
+    for worker in firsts:
+        assert [taken.label(key) for key in taken.hands[worker].held] == ["0", "1", "2"]
+    dead, _ = behind(lab, "NodeCrashed", 3)
+    assert [dead.hands[worker].held for worker in firsts] == [{}, {}, {}]
+    one, _ = behind(lab, "WorkAnswered", 1)
+    share = one.hands["share-worker-2"]
+    assert ([one.label(key) for key in share.held], share.done) == (["1", "2"], 1)
+    assert set(share.held.values()) == {2}, "Kafka says that it is the second delivery"
+    last = folded(StageBoard, three(seconds=60))
+    assert {worker: hand.done for worker, hand in last.hands.items()} == {
+        **dict.fromkeys(firsts, 0), "pop-worker-2": 3, "share-worker-2": 3, "sqs-worker-2": 3,
+    }  # fmt: skip
+    assert not any(hand.held for hand in last.hands.values())
+
+
+def test_a_worker_that_hangs_keeps_its_orders_while_another_one_has_them() -> None:
+    board = folded(StageBoard, three("hung", seconds=25))
+    for prefix in ("pop", "share", "sqs"):
+        assert len(board.hands[f"{prefix}-worker-1"].held) == 3
+    assert any(hand.held for worker, hand in board.hands.items() if worker.endswith("2"))
+
+
+def test_who_is_too_late_hears_it_from_kafka_alone() -> None:
+    board = folded(StageBoard, three("late", seconds=1))
+    drawn = scene_of(board, Look()).svg()
+    assert board.hands["share-worker-1"].answer == "INVALID_RECORD_STATE"
+    assert [board.hands[f"{one}-worker-1"].answer for one in ("pop", "sqs")] == ["", ""]
+    assert "its last answer: INVALID_RECORD_STATE" in "\n".join(board.text())
+    assert drawn.count('data-key="card:share-worker-1"') == 1
+
+
+def test_what_is_let_go_is_marked_and_what_is_done_is_pale() -> None:
+    lab = three()
+    board, _ = behind(lab, "RecordLetGo", 3)
+    assert {one.state for one in board.strips[QUEUES["kafka-1"]].popped.values()} == {BACK}
+    board, _ = behind(lab, "StartOffsetMoved", 3)
+    assert {one.state for one in board.strips[QUEUES["kafka-1"]].popped.values()} == {ENDED}
+    assert "window (SPSO to SPEO): 3 to 3" in scene_of(board, Look()).svg()
+    board = folded(StageBoard, three(seconds=60))
+    assert "0 not deleted" in scene_of(board, Look()).svg()
+
+
+def test_a_broker_that_comes_back_has_forgotten_who_holds_what() -> None:
+    lab = three("broker-killed")
+    board, _ = behind(lab, "ShareStateRead", 2)
+    states = [one.state for one in board.strips[QUEUES["kafka-1"]].popped.values()]
+    assert states == [ENDED, BACK, BACK]
+
+
+def scene_before(lab: Lab, kind: str, number: int = 1) -> tuple[StageBoard, Scene, Any]:
+    event = list(lab.history.find(kind))[number - 1]
+    place = lab.history.index_of(event.at)
+    scene = scene_of(folded(StageBoard, lab, place), Look(now_us=event.ts_us))
+    return folded(StageBoard, lab, place + 1), scene, event
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "ends"),
+    [
+        ("RecordProduced", 1, ("share-counter", "kafka-1")),
+        ("SqsMessageSent", 3, ("sqs-counter", "sqs")),
+        ("WorkTaken", 4, ("kafka-1", "share-worker-1")),
+        ("WorkTaken", 7, ("sqs", "sqs-worker-1")),
+        ("RecordAcknowledged", 1, ("share-worker-2", "kafka-1")),
+        ("SqsMessageDeleted", 1, ("sqs-worker-2", "sqs")),
+    ],
+)
+def test_orders_and_words_are_seen_on_their_way(kind: str, number: int, ends: tuple[str, str]) -> None:
+    board, scene, event = scene_before(three(), kind, number)
+    (act,) = acts_of(event, board, scene).acts
+    assert act.id == f"{ends[0]}>{ends[1]}"
+    cards = [scene.cards[end] for end in ends]
+    for card, (x, y) in zip(cards, (act.path[:2], act.path[-2:]), strict=True):
+        assert card.x <= x <= card.x + card.width
+        assert card.y <= y <= card.y + card.height
+
+
+def test_a_refused_word_is_a_cross() -> None:
+    lab = three("late", seconds=1)
+    board, scene, event = scene_before(lab, "AcknowledgementRefused")
+    (act,) = acts_of(event, board, scene).acts
+    assert 'data-sign="failed"' in act.svg
+
+
+def test_the_stage_is_the_same_whichever_way_one_comes() -> None:
+    lab = three("late")
+    end = len(lab.history)
+    expect_the_same_whichever_way(lab, [StageBoard], [end, 40, end // 2, 90, end])
+
+
+def test_nothing_of_a_cousin_can_be_followed_as_a_message_of_rocketmq_can() -> None:
+    board, look = behind(three(), "WorkTaken", 9)
+    svg = scene_of(board, look).svg()
+    followed = re.findall(r'data-do="follow" data-message="([^"]*)"', svg)
+    assert followed
+    assert not [key for key in followed if "#" in key]
