@@ -35,7 +35,7 @@ def fill(board: StageBoard, card: Card, look: Look, room: float) -> None:
 
 def title(card: Card, words: str) -> str:
     """The head of a card."""
-    room = card.width - 20
+    room = card.width - 20 - card.beside
     left = room - len(words) * CHARACTER * BOLD - 12
     note = tip = ""
     if card.note and left >= min(40, len(card.note[-1]) * CHARACTER):

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 HELD, BELOW_HEAD, TIGHT = 26, 40, 17
 """Room for a message in a hand, and for the row of them, also where it is tight."""
-MOST_BESIDE = 3
-"""So many are drawn beside the worker's name."""
+MOST_BESIDE, HELD_BESIDE = 3, 19
+"""So many are drawn beside the worker's name, and the room for each."""
 LEFT = 10
 COUSIN_HEIGHT = HEAD + 52 + BELOW
 COUSIN_SHARE = 0.75
@@ -51,24 +51,26 @@ def fill_worker(board: StageBoard, card: Card, look: Look, room: float) -> None:
         return
     tight, beside = room < HEAD + BELOW_HEAD, room < HEAD + TIGHT + BELOW
     middle = -14.0 if beside else 8.0 if tight else 24.0
-    most = int((card.width - 2 * LEFT) // HELD) if not beside else MOST_BESIDE
+    step = HELD_BESIDE if beside else HELD
+    most = MOST_BESIDE if beside else int((card.width - 2 * LEFT) // step)
     keys = list(hand.held)[:most]
-    left = card.width - LEFT - HELD * len(keys) if beside else LEFT
+    card.beside = float(step * len(keys)) if beside else 0.0
+    left = card.width - LEFT - card.beside if beside else LEFT
     shapes = []
     for place, key in enumerate(keys):
-        x = left + HELD * (place + 0.5)
+        x = left + step * (place + 0.5)
         again = hand.held[key]
         words = f'<text class="limit"{sign("tries")} x="-13" y="-13">{again}.</text>' if again > 1 else ""
-        picture = token(board, key, look, HELD - 4, 18 if tight else 22)
+        picture = token(board, key, look, step - 2 if beside else step - 4, 18 if tight else 22)
         shapes.append(f'<g transform="translate({x:g} {middle:g})">{picture}{words if not tight else ""}</g>')
     if not keys and not beside:
         shapes.append(f'<text class="faint" x="{LEFT}" y="{middle + 4:g}">nothing in hand</text>')
     if len(hand.held) > len(keys):
         more, x = len(hand.held) - len(keys), card.width - 8
         shapes.append(f'<text class="faint" x="{x:g}" y="{middle + 4:g}" text-anchor="end">+{more:,}</text>')
-    card.spot("hand", left + HELD * (min(len(keys), most - 1) + 0.5 - beside), middle)
+    card.spot("hand", left + step * (min(len(keys), most - 1) + 0.5 - beside), middle)
     for place, key in enumerate(keys):
-        card.spot(("held", key), left + HELD * (place + 0.5), middle)
+        card.spot(("held", key), left + step * (place + 0.5), middle)
     card.note = (f"{hand.done:,} done",) if not (beside and keys) else ()
     card.row("".join(shapes), 0 if beside else TIGHT if tight else BELOW_HEAD)
     if hand.answer:

@@ -103,6 +103,8 @@ class Card:
         self.spots: dict[Hashable, Point] = {}
         self.note: Sequence[str] = ()
         """What stands at the right of its head: wordings of it, from long to short."""
+        self.beside = 0.0
+        """Room at the right of its head for what is drawn there."""
 
     def line(self, *wordings: str, css: str = "faint") -> None:
         """One more line of text: of these wordings, from long to short, the first that there is room for."""
