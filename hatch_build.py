@@ -26,7 +26,7 @@ VARIABLE = "MQLAB_BUILD"
 COMPILED, BARE, PLAIN = "compiled", "bare", ""
 MATERIAL = "mqlab/labs/material"
 """Where mqlab/material.py looks for it."""
-TAKEN = ("labs/sources/*.py", "docs/*.md", "docs/answers/*.md", "datasets/*.*")
+TAKEN = ("labs/sources/*.py", "docs/*.md", "docs/answers/*.*", "datasets/*.*")
 """What goes into the wheel as it is. The sources have the solutions: marking needs them. The samples of data sets stay
 behind: nothing that is installed reads them, and `mqlab dataset NAME sample` makes the same.
 """

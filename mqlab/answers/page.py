@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -83,3 +84,16 @@ def answers() -> tuple[Answer, ...]:
     if not pages:
         raise LearnerError("the pages of docs/answers are not here", INSTALL)
     return tuple(read_page(page.stem, page.read_text(encoding="utf-8")) for page in pages)
+
+
+@cache
+def phrasings() -> dict[str, tuple[str, ...]]:
+    """What people ask when they need a page, by its name: more ways to say it than the page itself shows."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    name = ""
+    for line in (root() / "docs" / "answers" / "phrasings.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("# "):
+            name = line[2:]
+        elif line:
+            found[name].append(line)
+    return {name: tuple(lines) for name, lines in found.items()}

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.answers import answers, find
+from mqlab.answers import answers, find, search
+from mqlab.answers.page import phrasings
 from mqlab.answers.search import words_of
 from mqlab.commands.why import main
 
@@ -68,3 +69,27 @@ def test_questions_in_other_peoples_words_find_their_page_first() -> None:
     assert {asked: first for asked, first in found.items() if first != asked[0]} == {}
     assert len(found) >= 150
     assert {name for name, _ in PHRASINGS} == {answer.name for answer in answers()}
+
+
+def test_every_page_has_questions_to_learn_from_and_none_is_one_of_those_that_test_it() -> None:
+    assert set(phrasings()) == {answer.name for answer in answers()}
+    assert min(len(lines) for lines in phrasings().values()) >= 15
+    learned = [phrase.lower() for lines in phrasings().values() for phrase in lines]
+    assert len(set(learned)) == len(learned)
+    assert set(learned).isdisjoint(phrase.lower() for _, phrase in PHRASINGS)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "name"),
+    [
+        ("renew a message of a SimpleConsumer", "invisible-time-retry-topic"),
+        ("restart of the consumer clears the lag", "progress-stands-still"),
+        ("续约过的消息又来", "invisible-time-retry-topic"),
+    ],
+)
+def test_what_the_words_of_the_pages_alone_get_wrong_is_learned(
+    phrase: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert find(phrase)[0].name == name
+    monkeypatch.setattr(search, "_points", search._by_bm25)
+    assert find(phrase)[0].name != name

@@ -91,7 +91,7 @@ def build(place: Path, **variables: str) -> zipfile.ZipFile:
 def test_a_wheel_has_every_lab_recipe_and_page_but_the_table_that_nothing_points_to(wheel: zipfile.ZipFile) -> None:
     packed = "mqlab/labs/material/"
     names = {name.removeprefix(packed) for name in wheel.namelist() if name.startswith(packed)}
-    patterns = ("labs/*.ipynb", "labs/sources/*.py", "docs/*.md", "docs/answers/*.md", "datasets/*.*")
+    patterns = ("labs/*.ipynb", "labs/sources/*.py", "docs/*.md", "docs/answers/*.*", "datasets/*.*")
     wanted = {path.relative_to(ROOT).as_posix() for pattern in patterns for path in ROOT.glob(pattern)}
     assert names == wanted - {"docs/fidelity.md"}
     assert {"labs/05_push_is_pull.ipynb", "docs/museum.md", "datasets/twice.toml"} <= names
