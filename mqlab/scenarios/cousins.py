@@ -224,24 +224,25 @@ def open_counter(
     such limit, there its clients look at the count. `prefix` begins the names of all machines but the server.
     """
     bodies = [f"order {number}" for number in range(orders)]
+    sender_name = f"{prefix}shop" if prefix else "counter"
     if system == "pop":
         lab.name_server()
         broker = lab.broker("broker-a", revive_queue_num=1)
         lab.create_topic(TOPIC, 1)
-        producer = lab.producer("counter", node=f"{prefix}counter")
+        producer = lab.producer("counter", node=sender_name)
         lab.run(producer.start())
         for body in bodies:
             lab.run(producer.send(Message(TOPIC, body.encode())))
         return Counter(lab, system, broker, prefix)
     if system == "share-group":
         server = add_process(lab, SERVERS[system], lambda node: _share_broker(node, seconds, limit), CousinServer)
-        sender = add_process(lab, f"{prefix}counter", lambda node: None)
+        sender = add_process(lab, sender_name, lambda node: None)
         consumer = ShareConsumer(sender.node, _address(server, SHARE_PORT))
         for body in bodies:
             lab.run(consumer.produce(body))
         return Counter(lab, system, server, prefix)
     server = add_process(lab, SERVERS[system], lambda node: _sqs_service(node, limit), CousinServer)
-    sender = add_process(lab, f"{prefix}counter", lambda node: None)
+    sender = add_process(lab, sender_name, lambda node: None)
     client = SqsClient(sender.node, _address(server, SQS_PORT))
     for body in bodies:
         lab.run(client.send_message(body))

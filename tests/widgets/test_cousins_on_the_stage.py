@@ -131,8 +131,8 @@ def scene_before(lab: Lab, kind: str, number: int = 1) -> tuple[StageBoard, Scen
 @pytest.mark.parametrize(
     ("kind", "number", "ends"),
     [
-        ("RecordProduced", 1, ("share-counter", "kafka-1")),
-        ("SqsMessageSent", 3, ("sqs-counter", "sqs")),
+        ("RecordProduced", 1, ("share-shop", "kafka-1")),
+        ("SqsMessageSent", 3, ("sqs-shop", "sqs")),
         ("WorkTaken", 4, ("kafka-1", "share-worker-1")),
         ("WorkTaken", 7, ("sqs", "sqs-worker-1")),
         ("RecordAcknowledged", 1, ("share-worker-2", "kafka-1")),

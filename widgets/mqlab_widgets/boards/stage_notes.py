@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from mqlab import Lab
 
 
+WORKER = "worker"
+
+
 def is_worker(node: str) -> bool:
     """Whether a machine is called a worker, who takes messages by hand: "worker", "worker-2", "sqs-worker-1"."""
-    return "worker" in node.split("-")
+    return WORKER in node.split("-")
 
 
 class StageNotes(Board):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from mqlab_widgets.boards.stage_notes import WORKER
 from mqlab_widgets.scene.brokers import fill_broker
 from mqlab_widgets.scene.clients import fill_consumer, fill_producer
 from mqlab_widgets.scene.cousins import fill_cousin, fill_worker
 from mqlab_widgets.scene.plan import Card
-from mqlab_widgets.scene.style import BOLD, CHARACTER, first_that_fits, fit
+from mqlab_widgets.scene.style import BOLD, CHARACTER, first_that_fits
 
 if TYPE_CHECKING:
     from mqlab_widgets.boards.stage import StageBoard
@@ -33,6 +34,12 @@ def fill(board: StageBoard, card: Card, look: Look, room: float) -> None:
         card.line(f"{count:,} connection{'s' * (count != 1)}", f"{count:,}")
 
 
+def short_of(name: str) -> str:
+    """The name of a machine where there is little room: "sqs-1" for "sqs-worker-1"."""
+    parts = name.split("-")
+    return "-".join(part for part in parts if part != WORKER) if len(parts) > 2 else name
+
+
 def title(card: Card, words: str) -> str:
     """The head of a card."""
     room = card.width - 20 - card.beside
@@ -43,6 +50,6 @@ def title(card: Card, words: str) -> str:
     if card.note and note != card.note[0]:
         tip = f"<title>{escape(card.note[0])}</title>"
     return (
-        f'<text class="head" x="10" y="18">{escape(fit(words, room / BOLD))}</text>'
+        f'<text class="head" x="10" y="18">{escape(first_that_fits((words, short_of(words)), room / BOLD))}</text>'
         f'<text class="faint" x="{card.width - 10:g}" y="18" text-anchor="end">{escape(note)}{tip}</text>'
     )
