@@ -27,7 +27,7 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients, StageCo
     title: ClassVar[str] = "The world"
 
     def kind_of(self, node: str) -> str:
-        """ "namesrv", "proxy", "broker", "slave", "cousin", "producer", "consumer", "worker", "machine", or
+        """ "namesrv", "proxy", "broker", "slave", "server", "producer", "consumer", "worker", "machine", or
         "outside" of programs there.
         """
         if node == OUTSIDE:
@@ -39,7 +39,7 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients, StageCo
         if name in PROCESSES:
             return PROCESSES[name]
         if name == "CousinServer":
-            return "cousin"
+            return "server"
         role = self.roles.get(node, "")
         if is_worker(node) and "consumer" not in role:
             return "worker"
@@ -107,7 +107,7 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients, StageCo
             return f"{node} have {count} connection{'s' if count != 1 else ''}"
         kind, state = self.kind_of(node), self.states[node]
         parts = [f"{node} ({kind}) is {state}"]
-        for topic, queues in self.queues_of(node).items() if kind != "cousin" else ():
+        for topic, queues in self.queues_of(node).items() if kind != "server" else ():
             stored = sum(strip.end for strip in queues.values())
             if stored:
                 waiting = words_of_waiting(queues.values())
@@ -115,7 +115,7 @@ class StageBoard(StageMachines, StageBrokers, StageCopies, StageClients, StageCo
         half = self.strips.get((node, RMQ_SYS_TRANS_HALF_TOPIC, 0))
         if half is not None:
             parts.append(f"{half.hidden()} half messages hidden")
-        if kind == "cousin":
+        if kind == "server":
             parts.append(self.cousin_words(node))
         if kind == "worker" and state != DOWN and node in self.hands:
             hand = self.hands[node]

@@ -25,7 +25,7 @@ def fill(board: StageBoard, card: Card, look: Look, room: float) -> None:
         fill_producer(board, card, look, room)
     elif card.kind == "consumer":
         fill_consumer(board, card, look, room)
-    elif card.kind == "cousin":
+    elif card.kind == "server":
         fill_cousin(board, card, look, room)
     elif card.kind == "worker":
         fill_worker(board, card, look, room)

@@ -33,7 +33,7 @@ _SLOT = re.compile('<g data-slot="" data-key="([^"]*)"[^>]*></g>')
 GATES = ("namesrv", "proxy")
 """Machines of which the name says all that is shown."""
 PLACES = {
-    "slave": "broker", "cousin": "broker", "machine": "producer", "outside": "producer", "worker": "consumer",
+    "slave": "broker", "server": "broker", "machine": "producer", "outside": "producer", "worker": "consumer",
 }  # fmt: skip
 """Among whom machines of a kind stand that has no place of its own."""
 KINDS = ("namesrv", "proxy", "producer", "broker", "consumer")
@@ -163,7 +163,7 @@ def _rooms(
     under one another if cousins of Pop are among them, and workers in two columns.
     """
     kinds = {board.kind_of(node) for node in nodes}
-    if not room.down and "cousin" in kinds:
+    if not room.down and "server" in kinds:
         return [(nodes, room._replace(down=True))]
     if not room.down and kinds == {"worker"} and len(nodes) > 2:
         half = (room.width - plan.GAP) / 2
@@ -182,7 +182,7 @@ def _stand(
         most = min(most, max(1, int(room.width // 150)))
     shown = nodes if len(nodes) <= most else nodes[: most - 1]
     places = len(shown) + (len(shown) < len(nodes))
-    cousins = sum(board.kind_of(node) == "cousin" for node in shown)
+    cousins = sum(board.kind_of(node) == "server" for node in shown)
     for node in shown:
         machines[node] = _one(board, look, sheet, node, board.kind_of(node), room, places, cousins)
     if places > len(shown):
@@ -203,7 +203,7 @@ def _one(
     high = (room.height - gap * (places - 1) - plan.GAP) / places if room.down else room.height
     if room.down and 0 < cousins < places:
         low = min(COUSIN_SHARE * high, COUSIN_HEIGHT)
-        high = low if kind == "cousin" else high + (high - low) * cousins / (places - cousins)
+        high = low if kind == "server" else high + (high - low) * cousins / (places - cousins)
     card = Card(node, kind, across, sheet)
     state = board.states[node]
     note = {DOWN: "down", FROZEN: "frozen"}.get(state, board.groups.get(node, "") if kind == "consumer" else "")
