@@ -14,7 +14,7 @@ from mqlab.protocol.topics import (
     is_retry_topic,
 )
 from mqlab_widgets.boards.stage_state import words_of_waiting
-from mqlab_widgets.scene.plan import HEAD, LINE, Card, Row
+from mqlab_widgets.scene.plan import BELOW, HEAD, LINE, Card, Row
 from mqlab_widgets.scene.queues import MOST_OWNERS, RING, RINGS, SIZES, Size, clocks, put_queue, rings
 from mqlab_widgets.scene.style import CHARACTER, first_that_fits
 from mqlab_widgets.scene.tokens import sliding, token
@@ -46,6 +46,11 @@ they would get another size than these.
 """
 ANY_ROW = 26
 """Height of the row of pops that wait for any queue of a topic."""
+SERVER_HEIGHT = HEAD + 52 + BELOW
+SERVER_SHARE = 0.75
+"""How high a cousin of Pop is drawn beside brokers, and at most so much of an even share: they need more room, since it
+has no commit log.
+"""
 
 
 def topic_title(topic: str) -> str:
@@ -110,6 +115,22 @@ def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
     for topic, strips in lined.items():
         _behind(card, topic, strips)
     _log(board, card, look)
+
+
+def fill_server(board: StageBoard, card: Card, look: Look, room: float) -> None:
+    """Draw the queue of a share partition's broker, or of SQS."""
+    queues = [
+        (topic, queue_id, strip)
+        for topic, strips in board.queues_of(card.name).items()
+        for queue_id, strip in strips.items()
+    ]
+    if not queues:
+        card.line("no message yet")
+        return
+    card.note = (f"{', '.join(topic for topic, _, _ in queues)}: {board.cousin_words(card.name)}", queues[0][0])
+    size = _size_of(len(queues), room - HEAD) or SIZES[-1]
+    for topic, queue_id, strip in queues:
+        put_queue(board, card, (topic, queue_id), strip, look, size, 1, clocks(card, strip, look, size, 1))
 
 
 def _size_of(queues: int, free: float) -> Size | None:

@@ -6,9 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mqlab_widgets.boards.stage_notes import WORKER
-from mqlab_widgets.scene.brokers import fill_broker
-from mqlab_widgets.scene.clients import fill_consumer, fill_producer
-from mqlab_widgets.scene.cousins import fill_cousin, fill_worker
+from mqlab_widgets.scene.brokers import fill_broker, fill_server
+from mqlab_widgets.scene.clients import fill_consumer, fill_producer, fill_worker
 from mqlab_widgets.scene.plan import Card
 from mqlab_widgets.scene.style import BOLD, CHARACTER, first_that_fits
 
@@ -26,7 +25,7 @@ def fill(board: StageBoard, card: Card, look: Look, room: float) -> None:
     elif card.kind == "consumer":
         fill_consumer(board, card, look, room)
     elif card.kind == "server":
-        fill_cousin(board, card, look, room)
+        fill_server(board, card, look, room)
     elif card.kind == "worker":
         fill_worker(board, card, look, room)
     elif card.kind == "outside":

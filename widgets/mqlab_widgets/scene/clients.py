@@ -1,4 +1,4 @@
-"""What is drawn of clients: what a producer is sending; what a consumer holds and what its listener has."""
+"""What is drawn of clients: what a producer is sending; what a consumer holds and its listener has; a worker's hand."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mqlab.protocol.topics import is_retry_topic
-from mqlab_widgets.boards.stage_state import DOWN
+from mqlab_widgets.boards.stage_state import DOWN, Hand
 from mqlab_widgets.scene import tokens
-from mqlab_widgets.scene.plan import HEAD, LINE, Card
+from mqlab_widgets.scene.plan import BELOW, HEAD, LINE, Card
 from mqlab_widgets.scene.tokens import sign, token
 from mqlab_widgets.words import reason_words
 
@@ -25,6 +25,11 @@ stands at the right, and where it is tight it takes the word's room.
 """
 THRESHOLD = 1_000
 """pullThresholdForQueue (DefaultMQPushConsumer): from so many messages of one queue on a consumer pulls no more."""
+HELD, BELOW_HEAD, TIGHT = 26, 40, 17
+"""Room for a message in a worker's hand, and for the row of them, also where it is tight."""
+MOST_BESIDE, HELD_BESIDE = 3, 19
+"""So many are drawn beside the worker's name, and the room for each."""
+LEFT = 10
 LIMITS = {"size": "too many MiB", "span": "too far apart"}
 
 
@@ -181,3 +186,38 @@ def _listener(board: StageBoard, card: Card, look: Look, consumer: Consumer) -> 
         shapes.append(f'<text class="faint" x="{card.width - 8:g}" y="23" text-anchor="end">+{more:,}</text>')
     card.spot("listener", TOKENS + SLOT / 2 - 1 + SLOT * min(len(busy), slots - 1 if busy else 0), 17.5)
     card.row("".join(shapes), 40)
+
+
+def fill_worker(board: StageBoard, card: Card, look: Look, room: float) -> None:
+    """Draw what a worker has in hand, each with the how manieth delivery it is where there is room for that; beside its
+    name where there is no room for a row.
+    """
+    hand = board.hands.get(card.name, Hand())
+    if board.states.get(card.name) == DOWN:
+        return
+    tight, beside = room < HEAD + BELOW_HEAD, room < HEAD + TIGHT + BELOW
+    middle = -14.0 if beside else 8.0 if tight else 24.0
+    step = HELD_BESIDE if beside else HELD
+    most = MOST_BESIDE if beside else int((card.width - 2 * LEFT) // step)
+    keys = list(hand.held)[:most]
+    card.beside = float(step * len(keys)) if beside else 0.0
+    left = card.width - LEFT - card.beside if beside else LEFT
+    shapes = []
+    for place, key in enumerate(keys):
+        x = left + step * (place + 0.5)
+        again = hand.held[key]
+        words = f'<text class="limit"{sign("tries")} x="-13" y="-13">{again}.</text>' if again > 1 else ""
+        picture = token(board, key, look, step - 2 if beside else step - 4, 18 if tight else 22)
+        shapes.append(f'<g transform="translate({x:g} {middle:g})">{picture}{words if not tight else ""}</g>')
+    if not keys and not beside:
+        shapes.append(f'<text class="faint" x="{LEFT}" y="{middle + 4:g}">nothing in hand</text>')
+    if len(hand.held) > len(keys):
+        more, x = len(hand.held) - len(keys), card.width - 8
+        shapes.append(f'<text class="faint" x="{x:g}" y="{middle + 4:g}" text-anchor="end">+{more:,}</text>')
+    card.spot("hand", left + step * (min(len(keys), most - 1) + 0.5 - beside), middle)
+    for place, key in enumerate(keys):
+        card.spot(("held", key), left + step * (place + 0.5), middle)
+    card.note = (f"{hand.done:,} done",) if not (beside and keys) else ()
+    card.row("".join(shapes), 0 if beside else TIGHT if tight else BELOW_HEAD)
+    if hand.answer:
+        card.lines(hand.answer, room, "limit")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab_widgets.boards.stage_state import DOWN, FROZEN, OUTSIDE
 from mqlab_widgets.scene import cards, plan, signs, tokens
-from mqlab_widgets.scene.cousins import COUSIN_HEIGHT, COUSIN_SHARE
+from mqlab_widgets.scene.brokers import SERVER_HEIGHT, SERVER_SHARE
 from mqlab_widgets.scene.plan import Card, Sheet
 from mqlab_widgets.scene.style import STYLE
 
@@ -182,9 +182,9 @@ def _stand(
         most = min(most, max(1, int(room.width // 150)))
     shown = nodes if len(nodes) <= most else nodes[: most - 1]
     places = len(shown) + (len(shown) < len(nodes))
-    cousins = sum(board.kind_of(node) == "server" for node in shown)
+    servers = sum(board.kind_of(node) == "server" for node in shown)
     for node in shown:
-        machines[node] = _one(board, look, sheet, node, board.kind_of(node), room, places, cousins)
+        machines[node] = _one(board, look, sheet, node, board.kind_of(node), room, places, servers)
     if places > len(shown):
         rest = _rest(board, kind, nodes[len(shown) :], room, look, sheet)
         machines |= dict.fromkeys(nodes[len(shown) :], rest)
@@ -194,16 +194,16 @@ def _stand(
 
 
 def _one(
-    board: StageBoard, look: Look, sheet: Sheet, node: str, kind: str, room: plan.Column, places: int, cousins: int
+    board: StageBoard, look: Look, sheet: Sheet, node: str, kind: str, room: plan.Column, places: int, servers: int
 ) -> Card:
     if kind in GATES:
         return Card(node, kind, min(150.0, (room.width - 12 * (places - 1)) / places), sheet)
     gap = _gap(board, kind)
     across = room.width if room.down else (room.width - gap * (places - 1)) / places
     high = (room.height - gap * (places - 1) - plan.GAP) / places if room.down else room.height
-    if room.down and 0 < cousins < places:
-        low = min(COUSIN_SHARE * high, COUSIN_HEIGHT)
-        high = low if kind == "server" else high + (high - low) * cousins / (places - cousins)
+    if room.down and 0 < servers < places:
+        low = min(SERVER_SHARE * high, SERVER_HEIGHT)
+        high = low if kind == "server" else high + (high - low) * servers / (places - servers)
     card = Card(node, kind, across, sheet)
     state = board.states[node]
     note = {DOWN: "down", FROZEN: "frozen"}.get(state, board.groups.get(node, "") if kind == "consumer" else "")
