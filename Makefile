@@ -50,8 +50,9 @@ LAB_FLAGS ?=
 
 IN_PARALLEL = $(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile
 NOTEBOOKS = $(NBVAL) --nbval-current-env --nbval-cell-timeout=120
-# Directories of tests that have a target of their own, so that `make test` takes eight minutes on two cores.
-APART := attacks browser clients cluster grading lite nbgrader pip real storage storm ways wheelhouse
+# Tests that have a target of their own, so that `make test` takes eight minutes on two cores: directories, and files.
+SOLVED := labs/test_given.py labs/test_solutions.py
+APART := attacks browser clients cluster explore grading lite nbgrader pip real spark storage storm ways wheelhouse $(SOLVED)
 
 .PHONY: help
 help: ## this text
@@ -87,7 +88,7 @@ doctor: $(STAMPS)/labs $(STAMPS)/project ## say what is missing on this machine,
 	$(PY) -m mqlab doctor
 
 .PHONY: test
-test: all-sets ## what must hold, in eight minutes: lint, types, imports, labs, tests (all of it: .ci/run)
+test: all-sets ## what must hold, in eight minutes: lint, types, imports, labs, most tests (all of it: .ci/run)
 	$(BIN)/ruff check
 	$(PY) -m mypy
 	$(BIN)/lint-imports
@@ -105,8 +106,16 @@ spark-archive: $(STAMPS)/spark $(STAMPS)/project ## one archive of the code for 
 	$(PY) -m mqlab_spark.archive out/mqlab-spark.zip
 
 .PHONY: spark-test
-spark-test: all-sets ## the Spark code with one session, in two minutes (part of make test)
-	$(PY) -m pytest -m 'not slow' $(PYTEST_FLAGS) tests/spark
+spark-test: all-sets ## the Spark code with one session, in three minutes
+	$(IN_PARALLEL) -m 'not slow' $(PYTEST_FLAGS) tests/spark
+
+.PHONY: explore-test
+explore-test: all-sets ## drawn worlds, their rules, goals and tapes, and broken variants that the rules find, in four minutes
+	$(IN_PARALLEL) $(PYTEST_FLAGS) tests/explore
+
+.PHONY: solutions-test
+solutions-test: all-sets ## what each check says of its lab's solution, of wrong ones, and of odd answers, in four minutes
+	$(IN_PARALLEL) -m 'not slow' $(PYTEST_FLAGS) $(addprefix tests/,$(SOLVED))
 
 # The judge of a Spark lab starts Spark with half the memory, which then serves the whole process: apart from the others.
 .PHONY: spark-slow-test

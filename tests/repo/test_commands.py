@@ -15,7 +15,7 @@ PAGES = ("README.md", "CONTRIBUTING.md", "docs/dependencies.md")
 PROMISED = {
     "attacks", "bubblewrap", "help", "lab", "run", "test", "bench", "bench-grade", "bench-serve",
     "bench-spark",
-    "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
+    "explore-seeds", "explore-test", "solutions-test", "lint", "type", "format", "labs", "clean", "spark", "lock",
     "clients", "clients-test", "python-client-test", "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
     "grading-test", "labs-all-ways", "mutants", "nbgrader-test", "pip-test", "wheels",
     "real", "real-jars", "real-test",
@@ -25,8 +25,8 @@ PROMISED = {
 }  # fmt: skip
 
 STEPS = (
-    "fast-test", "browser-test", "site-test", "spark-cluster-test", "spark-slow-test", "grading-test", "attacks",
-    "pip-test", "test", "python-client-test",
+    "fast-test", "browser-test", "site-test", "spark-test", "spark-cluster-test", "spark-slow-test", "explore-test",
+    "solutions-test", "grading-test", "attacks", "pip-test", "test", "python-client-test",
 )  # fmt: skip
 """What .ci/run runs, in this order."""
 
@@ -89,8 +89,11 @@ def test_ci_runs_each_step_and_stops_at_the_first_error() -> None:
 def test_what_make_test_leaves_out_is_in_another_step() -> None:
     makefile = read("Makefile")
     recipes = dict(re.findall(r"(?m)^([a-z-]+):.*\n((?:\t.*\n)+)", makefile))
-    (apart,) = re.findall(r"(?m)^APART := (.+)$", makefile)
+    apart, solved = (re.findall(rf"(?m)^{name} := (.+)$", makefile)[0] for name in ("APART", "SOLVED"))
+    assert apart.split()[-1] == "$(SOLVED)"
+    assert all((ROOT / "tests" / name).is_file() for name in solved.split())
     elsewhere = " ".join(recipes[step] for step in STEPS if step != "test")
-    assert {name for name in apart.split() if f"tests/{name}\n" not in elsewhere} == NOT_IN_CI
+    assert {name for name in apart.split()[:-1] if f"tests/{name}\n" not in elsewhere} == NOT_IN_CI
+    assert "$(addprefix tests/,$(SOLVED))\n" in elsewhere
     assert "-m 'not slow'" in recipes["test"]
     assert "-m slow " in elsewhere

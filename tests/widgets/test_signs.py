@@ -26,7 +26,7 @@ FURNITURE = {
 }
 """Style classes of what is no sign: machines, wires and lanes, words, and what only places or lights something."""
 WITH_WORDS = {"running", "frozen", "down", "chosen", "other", "pointed", "talks", "namesrv", "proxy", "producer",
-              "broker", "slave", "consumer", "machine"}  # fmt: skip
+              "broker", "slave", "server", "consumer", "worker", "machine"}  # fmt: skip
 """States and kinds of a machine, which its head and its menu say."""
 
 
