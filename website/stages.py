@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mqlab import scenarios
+from mqlab import Lab, scenarios
 from mqlab.scenarios.storyboards import STORYBOARDS
 from mqlab_widgets.recording import packed, record_stage
 
@@ -52,9 +52,18 @@ def recording_of(scenario: str) -> Recording:
     """A scenario's stage in all widths."""
     files, heads = {}, {}
     for size, width in WIDTHS.items():
-        lines = list(record_stage(scenarios.get(scenario).build(SEED), seconds=SECONDS, width=width))
+        lines = list(record_stage(before_the_story(scenario), seconds=SECONDS, width=width))
         files[size], heads[size] = packed(lines), lines[0]
     return Recording(files, heads)
+
+
+def before_the_story(scenario: str) -> Lab:
+    """A scenario's world, with the cursor in front of its first caption where that has been passed already."""
+    lab = scenarios.get(scenario).build(SEED)
+    first = scenarios.Storyboard(lab).after(0)
+    if first is not None and first < len(lab.history):
+        lab.history.move_to(first - 1)
+    return lab
 
 
 def write_stages(target: Path, names: Iterable[str]) -> None:
@@ -106,7 +115,7 @@ def figure(scenario: str, up: str, *, autoplay: bool = False) -> str:
         f'<option value="{speed}"{" selected" if speed == 1 else ""}>{words}×</option>'
         for speed, words in SPEEDS.items()
     )
-    return f"""<figure class="recorded mq-viewer" data-recording="{up}stages/{scenario}"{plays}
+    return f"""<figure class="recorded mq-viewer" data-past="false" data-recording="{up}stages/{scenario}"{plays}
  style="{ratios}" role="group" aria-label="{about}">
 <div data-part="caption" aria-live="polite"></div>
 <div class="mq-scene"><div data-part="stage"></div><div class="mq-gap" aria-hidden="true"></div></div>

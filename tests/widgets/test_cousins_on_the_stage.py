@@ -88,7 +88,7 @@ def test_a_worker_has_its_orders_in_hand_until_it_is_done_or_dead() -> None:
 
 
 def test_a_worker_that_hangs_keeps_its_orders_while_another_one_has_them() -> None:
-    board = folded(StageBoard, three("hung", seconds=25))
+    board = folded(StageBoard, three("hung", seconds=13))
     for prefix in ("pop", "share", "sqs"):
         assert len(board.hands[f"{prefix}-worker-1"].held) == 3
     assert any(hand.held for worker, hand in board.hands.items() if worker.endswith("2"))
