@@ -314,7 +314,10 @@ async def three_cousins(
     packing_s: int = 2,
     limit: int = 5,
 ) -> None:
-    """The same with all three side by side in one world; see the scenario "cousins" for what may go wrong."""
+    """Pop, a share group of Kafka and SQS side by side: a worker of each gets into trouble, and another one works on.
+
+    The scenario "cousins" has what may go wrong.
+    """
     counters = [
         open_counter(lab, system, orders=orders, seconds=lock_s, limit=limit, prefix=PREFIXES[system])
         for system in SYSTEMS

@@ -131,6 +131,7 @@ def test_played_to_its_end_it_shows_what_the_world_came_to(browser: Browser, add
         assert {key: " ".join(text.split()) for key, text in shown.items()} == wanted
         assert len(wanted) > 5
         bare = {key for beat in beats for key, html in json.loads(beat)["parts"].items() if html.count("<") < 3}
+        bare |= set(re.findall('<g data-key="([^"]*)" [^>]*></g>', json.loads(first)["stage"]))
         empty = {key for key in page.evaluate("window.empty") if key.startswith("card:broker-a/")}
         assert empty <= bare
         assert json.loads(first)["place"] < int(figure.get_attribute("data-place") or 0)
