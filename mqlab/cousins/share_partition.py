@@ -53,7 +53,7 @@ class InvalidRecordState(MqlabError):
 
 
 class Acquired(NamedTuple):
-    """A record that a consumer now holds, and for the how manieth time it is delivered."""
+    """A record that a consumer now holds, and how often it was delivered by now."""
 
     offset: int
     delivery_count: int

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mqlab import Lab, scenarios
+from mqlab.scenarios.cousins import open_counter
 from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.stage import StageBoard
 from mqlab_widgets.boards.stage_state import BACK, ENDED, RUNNING
@@ -64,6 +65,8 @@ def test_what_is_hidden_in_each_queue_is_what_the_queue_itself_hides(trouble: st
         share, sqs = held_of_share_group(lab), held_of_sqs(lab)
         assert out(board, "kafka-1", lab.world.now_us) == share
         assert out(board, "sqs", lab.world.now_us) == sqs
+        partition = program(lab, "kafka-1").partition
+        assert board.windows["kafka-1"] == (partition.start_offset, partition.end_offset)
         seen.add((len(share), len(sqs)))
     assert len(seen) > 1 or trouble == "none"
 
@@ -119,6 +122,20 @@ def test_a_broker_that_comes_back_has_forgotten_who_holds_what() -> None:
     board, _ = behind(lab, "ShareStateRead", 2)
     states = [one.state for one in board.strips[QUEUES["kafka-1"]].popped.values()]
     assert states == [ENDED, BACK, BACK]
+
+
+def test_a_window_ends_behind_what_is_known_of_it_when_its_broker_comes_back() -> None:
+    lab = Lab(7)
+    counter = open_counter(lab, "share-group", orders=3)
+    first = counter.worker("worker-1")
+    held = lab.run(first.take(3, 20))
+    lab.run(first.done(held[1]))
+    lab.crash("kafka-1")
+    lab.restart("kafka-1")
+    lab.run_for(seconds=1)
+    board = folded(StageBoard, lab)
+    assert board.windows["kafka-1"] == (0, 2)
+    assert [one.state for one in board.strips[QUEUES["kafka-1"]].popped.values()] == [BACK, ENDED, BACK]
 
 
 def scene_before(lab: Lab, kind: str, number: int = 1) -> tuple[StageBoard, Scene, Any]:

@@ -71,7 +71,9 @@ class StageCousins(StageNotes):
         for offset, out in list(strip.popped.items()):
             if out.state == "out":
                 strip.settle(offset, BACK)
-        self.windows[record.node] = record.start_offset, record.start_offset
+        # "0 ACKNOWLEDGED x1, 2-3 AVAILABLE x1": the window ends behind the last record that has a state.
+        last = record.states.rpartition(", ")[2].partition(" ")[0].rpartition("-")[2]
+        self.windows[record.node] = record.start_offset, max(record.start_offset, int(last) + 1 if last else 0)
 
     # -- a queue of SQS -----------------------------------------------------------------------------------------------
 

@@ -269,7 +269,7 @@ class Producer:
 
 @dataclass(slots=True)
 class Hand:
-    """What a worker has in hand: unique key -> the how manieth delivery it is (0: nobody says). `came` are the keys in
+    """What a worker has in hand: unique key -> which delivery it is, from 1 (0: nobody says). `came` are the keys in
     the last frame with messages; `answer` is the last one, if it was no "OK".
     """
 

@@ -189,7 +189,7 @@ def _listener(board: StageBoard, card: Card, look: Look, consumer: Consumer) -> 
 
 
 def fill_worker(board: StageBoard, card: Card, look: Look, room: float) -> None:
-    """Draw what a worker has in hand, each with the how manieth delivery it is where there is room for that; beside its
+    """Draw what a worker has in hand, each with which delivery it is where there is room for that; beside its
     name where there is no room for a row.
     """
     hand = board.hands.get(card.name, Hand())
