@@ -114,7 +114,9 @@ def test_the_picture_of_an_earlier_beat_does_not_come_back(view: BarePage) -> No
 
 def test_a_frame_of_the_last_place_waits_until_the_story_is_told(view: BarePage) -> None:
     view.page.evaluate(WATCH)
-    view.tell(story=[SENT, STORED], began=1)
+    # Long enough to be painted on a machine that is busy.
+    stored = STORED | {"after": 600, "acts": [LAND | {"ms": 600}]}
+    view.tell(story=[SENT, stored], began=1)
     view.tell(frame={"stage": stage(card("b", "whole", 460), flights()), "_place": "2", "bar": "<i>paused</i>"})
     expect(view.root.locator('[data-part="bar"]')).to_have_text("paused")
     expect(view.root.locator('[data-key="card:b"] text')).to_have_text("whole")
