@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import socket
 import threading
@@ -46,6 +47,9 @@ ANY_HOST = ("0.0.0.0", "::")  # noqa: S104  # compared with, not bound to
 THIS_MACHINE = "127.0.0.1"
 
 START_SECONDS = 10.0
+
+LOOK_S = 0.5
+"""So often who waits for the end of a serving looks whether somebody has pressed Ctrl-C."""
 
 SETTLED_US = 31_000_000
 """When clocks are set, nobody seems to have been heard of for long. Each says every 30 s that it is there."""
@@ -198,8 +202,13 @@ class Serving:
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until the serving has ended, or for a while; raises what ended it, if the world broke."""
-        # Not by joining the thread alone: after a Ctrl-C there Python takes it for ended.
-        if self._over.wait(seconds):
+        end_s = math.inf if seconds is None else time.monotonic() + seconds
+        # Not by joining the thread alone: after a Ctrl-C there Python takes it for ended. And not in one go: the system
+        # may give a Ctrl-C to another thread, which wakes up nobody, and Python only looks for it between two waits.
+        while not self._over.wait(min(LOOK_S, max(0.0, end_s - time.monotonic()))):
+            if time.monotonic() >= end_s:
+                break
+        else:
             # Python may never end where a thread is about to.
             self._thread.join()
         if self._edge.error is not None:
