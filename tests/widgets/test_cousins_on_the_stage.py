@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import re
 from typing import Any
 
 import pytest
 
 from mqlab import Lab, scenarios
+from mqlab.scenarios import pop_check_points
 from mqlab.scenarios.cousins import open_counter
 from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.stage import StageBoard
@@ -136,6 +139,51 @@ def test_a_window_ends_behind_what_is_known_of_it_when_its_broker_comes_back() -
     board = folded(StageBoard, lab)
     assert board.windows["kafka-1"] == (0, 2)
     assert [one.state for one in board.strips[QUEUES["kafka-1"]].popped.values()] == [BACK, ENDED, BACK]
+
+
+def test_on_a_narrow_page_every_worker_has_a_card_with_its_orders_beside_its_name() -> None:
+    board, look = behind(three(), "WorkTaken", 9)
+    scene = scene_of(board, look._replace(width=360))
+    cards = {id(card): card for card in scene.cards.values() if card.kind in ("broker", "server", "worker")}.values()
+    assert [card.kind for card in cards] == ["broker", "server", "server", *["worker"] * 6]
+    for card, other in itertools.combinations(cards, 2):
+        beside = card.x + card.width <= other.x or other.x + other.width <= card.x
+        assert beside or card.y + card.height <= other.y or other.y + other.height <= card.y
+    svg = scene.svg()
+    for name in ("pop-1", "share-1", "sqs-1", "pop-worker-2", "share-worker-2", "sqs-worker-2"):
+        assert f">{name}</text>" in svg
+    first = [card for card in cards if card.name.endswith("worker-1")]
+    held = [[card.at(("held", key)) for key in board.hands[card.name].held] for card in first]
+    assert [len(places) for places in held] == [3, 3, 3]
+    for card, places in zip(first, held, strict=True):
+        for x, y in filter(None, places):
+            assert card.x < x < card.x + card.width
+            assert card.y < y < card.y + card.height
+
+
+def test_a_worker_of_pop_has_what_it_popped_in_hand_until_it_has_acknowledged_it() -> None:
+    lab = Lab(7)
+    worker = asyncio.run(pop_check_points.open_counter(lab, 5))
+
+    def in_hand() -> list[str]:
+        board = folded(StageBoard, lab)
+        assert board.kind_of("worker") == "worker"
+        return [board.label(key) for key in board.hand_of("worker").held]
+
+    assert in_hand() == []
+    popped = lab.run(worker.pop(invisible_ms=20_000))
+    assert in_hand() == ["0", "1", "2", "3", "4"]
+    lab.run(worker.hide(popped[1], 30_000))
+    assert in_hand() == ["0", "1", "2", "3", "4"], "the old check point is acknowledged, and not the order"
+    lab.run(worker.ack(popped[0], popped[1]))
+    assert in_hand() == ["2", "3", "4"]
+    lab.run(worker.ack_together(popped[3:]))
+    assert in_hand() == ["2"]
+    board = folded(StageBoard, lab)
+    (key,) = board.hands["worker"].held
+    assert board.way_of(key) == ["counter", "broker-a", "worker"]
+    lab.crash("worker")
+    assert in_hand() == []
 
 
 def scene_before(lab: Lab, kind: str, number: int = 1) -> tuple[StageBoard, Scene, Any]:

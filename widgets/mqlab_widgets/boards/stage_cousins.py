@@ -26,8 +26,7 @@ class StageCousins(StageNotes):
         self.windows.setdefault(record.node, (0, 0))
 
     def on_sqs_message_sent(self, record: Record) -> None:
-        number = len(self._numbers(record))
-        self._numbers(record)[record.message_id] = number
+        number = self._number(record)
         strip = self._order(record.node, record.queue, number, record.order_name)
         strip.lapses, strip.letter = True, NO_PARTS
 
@@ -37,8 +36,10 @@ class StageCousins(StageNotes):
         self.orders[server, order] = f"{server}{COUSIN}{number}"
         return strip
 
-    def _numbers(self, record: Record) -> dict[str, int]:
-        return self.numbers.setdefault((record.node, record.queue), {})
+    def _number(self, record: Record) -> int:
+        """The number of a message of SQS, in the order in which it was heard of first."""
+        numbers = self.numbers.setdefault((record.node, record.queue), {})
+        return numbers.setdefault(record.message_id, len(numbers))
 
     # -- a share partition --------------------------------------------------------------------------------------------
 
@@ -49,13 +50,13 @@ class StageCousins(StageNotes):
         self.windows[record.node] = begin, max(end, record.queue_offset + 1)
 
     def on_record_acknowledged(self, record: Record) -> None:
+        if record.acknowledge_type != RENEWED:
+            self.on_record_let_go(record)
+            return
         strip = self._strip((record.node, record.topic, 0))
-        if record.acknowledge_type == RENEWED:
-            out = strip.popped.get(record.queue_offset)
-            if out is not None:
-                strip.pop(record.queue_offset, record.ts_us, record.ts_us + out.until_us - out.since_us)
-        else:
-            strip.settle(record.queue_offset, BACK if record.state == TAKEN_BACK else ENDED)
+        out = strip.popped.get(record.queue_offset)
+        if out is not None:
+            strip.pop(record.queue_offset, record.ts_us, record.ts_us + out.until_us - out.since_us)
 
     def on_record_let_go(self, record: Record) -> None:
         strip = self._strip((record.node, record.topic, 0))
@@ -78,29 +79,18 @@ class StageCousins(StageNotes):
     # -- a queue of SQS -----------------------------------------------------------------------------------------------
 
     def on_sqs_message_received(self, record: Record) -> None:
-        self._hide(record)
+        until_us = record.ts_us + 1_000 * record.invisible_ms
+        self._strip((record.node, record.queue, 0)).pop(self._number(record), record.ts_us, until_us)
 
-    def on_sqs_visibility_changed(self, record: Record) -> None:
-        self._hide(record)
-
-    def _hide(self, record: Record) -> None:
-        number = self._numbers(record).get(record.message_id)
-        if number is not None:
-            until_us = record.ts_us + 1_000 * record.invisible_ms
-            self._strip((record.node, record.queue, 0)).pop(number, record.ts_us, until_us)
+    on_sqs_visibility_changed = on_sqs_message_received
 
     def on_sqs_message_deleted(self, record: Record) -> None:
         if record.deleted:
-            self._end(record)
+            self.on_sqs_message_redriven(record)
 
     def on_sqs_message_redriven(self, record: Record) -> None:
-        self._end(record)
-
-    def _end(self, record: Record) -> None:
-        number = self._numbers(record).get(record.message_id)
-        if number is not None:
-            self._strip((record.node, record.queue, 0)).settle(number, ENDED)
-            self.ended[record.node] = self.ended.get(record.node, 0) + 1
+        self._strip((record.node, record.queue, 0)).settle(self._number(record), ENDED)
+        self.ended[record.node] = self.ended.get(record.node, 0) + 1
 
     # -- hands --------------------------------------------------------------------------------------------------------
 
@@ -121,7 +111,7 @@ class StageCousins(StageNotes):
     def said(self, record: Record) -> tuple[str, str]:
         """Who has said something of a cousin's message with this event, and the message's key."""
         of_sqs = record.kind.startswith("Sqs")
-        number = self._numbers(record).get(record.message_id) if of_sqs else record.queue_offset
+        number = self._number(record) if of_sqs else record.queue_offset
         return record.task.removeprefix("from "), f"{record.node}{COUSIN}{number}"
 
     def server_of(self, worker: str) -> str:

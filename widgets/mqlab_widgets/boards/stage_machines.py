@@ -184,7 +184,7 @@ class StageMachines(StageNotes):
         if flight is not None:
             self.landed[record.node] = flight
             if flight.kind == "pull" and flight.keys and is_worker(record.node):
-                self.hand_of(record.node).get(flight.keys)
+                self.hand_of(record.node).receive(flight.keys)
 
     on_response_received = on_request_received
 

@@ -70,7 +70,7 @@ class StageNotes(Board):
         self.orders: dict[tuple[str, str], str] = {}
         """(server, what a worker calls a message) -> its key."""
         self.numbers: dict[tuple[str, str], dict[str, int]] = {}
-        """(server, queue of SQS) -> id of a message -> its number in the order of sending, from 0."""
+        """(server, queue of SQS) -> id of a message -> its number, from 0."""
         self.ended: dict[str, int] = {}
         """Service of SQS -> how many of its messages are deleted, or in the dead-letter queue."""
         self.windows: dict[str, tuple[int, int]] = {}

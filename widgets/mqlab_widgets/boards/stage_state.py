@@ -283,7 +283,7 @@ class Hand:
         if key:
             self.held[key] = delivery
 
-    def get(self, keys: tuple[str, ...]) -> None:
+    def receive(self, keys: tuple[str, ...]) -> None:
         """A frame with popped messages came in."""
         self.came = keys
         for key in keys:
