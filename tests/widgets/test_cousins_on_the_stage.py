@@ -161,6 +161,16 @@ def test_on_a_narrow_page_every_worker_has_a_card_with_its_orders_beside_its_nam
             assert card.y < y < card.y + card.height
 
 
+def test_what_is_no_more_drawn_beside_a_name_is_counted_in_front_of_what_is() -> None:
+    board, look = behind(three(orders=5, taken=5), "WorkTaken", 15)
+    scene = scene_of(board, look._replace(width=360))
+    (row,) = [svg for name, svg in scene.parts.items() if name.startswith("card:sqs-worker-1/") and "+2<" in svg]
+    (end,) = re.findall(r'<text class="faint" x="([\d.]+)" y="[-\d.]+" text-anchor="end">', row)
+    first, _ = scene.cards["sqs-worker-1"].spots["held", "sqs#0"]
+    assert float(end) < first - 8
+    assert ">sqs-1</text>" in scene.svg()
+
+
 def test_a_worker_of_pop_has_what_it_popped_in_hand_until_it_has_acknowledged_it() -> None:
     lab = Lab(7)
     worker = asyncio.run(pop_check_points.open_counter(lab, 5))

@@ -27,8 +27,8 @@ THRESHOLD = 1_000
 """pullThresholdForQueue (DefaultMQPushConsumer): from so many messages of one queue on a consumer pulls no more."""
 HELD, BELOW_HEAD, TIGHT = 26, 40, 17
 """Room for a message in a worker's hand, and for the row of them, also where it is tight."""
-MOST_BESIDE, HELD_BESIDE = 3, 19
-"""So many are drawn beside the worker's name, and the room for each."""
+MOST_BESIDE, HELD_BESIDE, MORE = 3, 19, 24
+"""So many are drawn beside the worker's name, the room for each, and for how many more there are."""
 LEFT = 10
 LIMITS = {"size": "too many MiB", "span": "too far apart"}
 
@@ -200,8 +200,9 @@ def fill_worker(board: StageBoard, card: Card, look: Look, room: float) -> None:
     step = HELD_BESIDE if beside else HELD
     most = MOST_BESIDE if beside else int((card.width - 2 * LEFT) // step)
     keys = list(hand.held)[:most]
-    card.beside = float(step * len(keys)) if beside else 0.0
-    left = card.width - LEFT - card.beside if beside else LEFT
+    more = len(hand.held) - len(keys)
+    left = card.width - LEFT - step * len(keys) if beside else LEFT
+    card.beside = card.width - LEFT - left + (MORE if more else 0) if beside else 0.0
     shapes = []
     for place, key in enumerate(keys):
         x = left + step * (place + 0.5)
@@ -211,8 +212,8 @@ def fill_worker(board: StageBoard, card: Card, look: Look, room: float) -> None:
         shapes.append(f'<g transform="translate({x:g} {middle:g})">{picture}{words if not tight else ""}</g>')
     if not keys and not beside:
         shapes.append(f'<text class="faint" x="{LEFT}" y="{middle + 4:g}">nothing in hand</text>')
-    if len(hand.held) > len(keys):
-        more, x = len(hand.held) - len(keys), card.width - 8
+    if more:
+        x = left - 4 if beside else card.width - 8
         shapes.append(f'<text class="faint" x="{x:g}" y="{middle + 4:g}" text-anchor="end">+{more:,}</text>')
     card.spot("hand", left + step * (min(len(keys), most - 1) + 0.5 - beside), middle)
     for place, key in enumerate(keys):
