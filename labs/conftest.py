@@ -9,9 +9,11 @@ import os
 from functools import partial
 from typing import Any
 
+import nbval.kernel
 import pytest
 
 from mqlab.labs.execute import SMALL_DATA, TRUTHS_SHOWN
+from mqlab.labs.kernels import with_sockets_of_its_own
 from mqlab.labs.slides_page import needs_spark
 
 PICTURE = "text/html"
@@ -20,6 +22,8 @@ TEXT = "text/plain"
 
 os.environ.setdefault(*SMALL_DATA)
 os.environ.setdefault(*TRUTHS_SHOWN)
+
+nbval.kernel.KernelManager = with_sockets_of_its_own(nbval.kernel.KernelManager)
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from mqlab.check.bets import OPEN
 from mqlab.labs.errors import LabError
 from mqlab.labs.extra import extra
+from mqlab.labs.kernels import with_sockets_of_its_own
 from mqlab.labs.notebook import Notebook
 from mqlab.labs.source import place_of
 
@@ -59,6 +60,7 @@ def execute(name: str, notebook: Notebook, directory: Path) -> Notebook:
         store_widget_state=False,
         coalesce_streams=True,
         extra_arguments=["--log-level=ERROR"],
+        kernel_manager_class=with_sockets_of_its_own(extra("jupyter_client.manager").AsyncKernelManager),
         resources={"metadata": {"path": str(directory)}},
     )
     with jupyter_apart():

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.labs.extra import without_grammar
+from mqlab.labs.kernels import with_sockets_of_its_own
 
 SAVE_EVERY_S = 5
 """While it runs, the notebook is written no more often: that took as long as half of the cells."""
@@ -29,6 +30,7 @@ def run(lab: Path, out: Path, timeout_s: int, parameters: dict[str, Any] | None 
     """Execute the lab into `out`; returns "ok", or in one line what ended it."""
     with without_grammar():
         import papermill
+        from jupyter_client.manager import AsyncKernelManager
         from nbclient.exceptions import CellTimeoutError, DeadKernelError
         from papermill.exceptions import PapermillExecutionError
 
@@ -44,6 +46,7 @@ def run(lab: Path, out: Path, timeout_s: int, parameters: dict[str, Any] | None 
             engine_name="mqlab",
             # Some programs, Colab among them, save notebooks that name no kernel.
             kernel_name="python3",
+            kernel_manager_class=with_sockets_of_its_own(AsyncKernelManager),
         )
     except PapermillExecutionError as failed:
         if _meant_to_raise(lab, failed):
