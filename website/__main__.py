@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--parts", type=Path, default=Path(".cache/site"), help="where JupyterLite's parts lie")
     parser.add_argument("--no-lite", action="store_true", help="the pages alone, in seconds")
     parser.add_argument("--no-pictures", action="store_true", help="run no lab: live views are shown as text")
-    hand_in = "the teacher's settings of handing in, to lie beside the labs: a form (docs/grading.md)"
+    hand_in = "the teacher's settings of handing in, for all who play there: a form (docs/grading.md)"
     parser.add_argument("--hand-in", type=Path, metavar="FILE", help=hand_in)
     options = parser.parse_args()
     try:

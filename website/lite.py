@@ -18,11 +18,14 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import jupyter_server
 
-from mqlab.check.hand_in import SETTINGS, HandInSettings, read_settings
+import mqlab
+from mqlab.check.hand_in import INSTALLED, HandInSettings, read_settings
 from mqlab.errors import LearnerError
 from mqlab.labs.my_labs import copy_labs
 from mqlab.labs.slides_page import needs_spark
@@ -68,10 +71,13 @@ def hand_in_of(path: Path | None) -> HandInSettings:
     return settings
 
 
-def write_hand_in(settings: HandInSettings, labs: Path) -> None:
-    """Put the settings beside the labs, where `hand_in` looks for them; nothing where there are none."""
-    if settings.form:
-        (labs / SETTINGS).write_text(json.dumps({"form": settings.form}) + "\n", encoding="utf-8")
+def installed(settings: HandInSettings) -> dict[str, bytes]:
+    """The file of the Python in which `hand_in` finds the settings; none where there are none.
+
+    Not beside the labs: what a kernel sees there comes by way of the page, and is now and then not there yet.
+    """
+    name = INSTALLED.relative_to(Path(mqlab.__file__).parents[1]).as_posix()
+    return {name: json.dumps({"form": settings.form}).encode()} if settings.form else {}
 
 
 def build_lite(root: Path, parts: Path, wheels: list[Path], target: Path, hand_in: HandInSettings) -> None:
@@ -82,9 +88,8 @@ def build_lite(root: Path, parts: Path, wheels: list[Path], target: Path, hand_i
     work = target.parent / ".lite"
     shutil.rmtree(work, ignore_errors=True)
     shutil.rmtree(target, ignore_errors=True)
-    _write_python(parts, wheels, target.parent / PYTHON)
+    _write_python(parts, wheels, installed(hand_in), target.parent / PYTHON)
     _write_labs(root, work / "files")
-    write_hand_in(hand_in, work / "files")
     _write_settings(root, parts, work)
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", str(work), "--output-dir", str(target)]
     told = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
@@ -110,8 +115,8 @@ def build_wheels(root: Path, parts: Path) -> list[Path]:
     return sorted([*(parts / "wheels").glob("*.whl"), *built.glob("*.whl"), *own])
 
 
-def _write_python(parts: Path, wheels: list[Path], into: Path) -> None:
-    """Pyodide without any packages, the memory of a Python that has imported them, and their files."""
+def _write_python(parts: Path, wheels: list[Path], others: dict[str, bytes], into: Path) -> None:
+    """Pyodide without any packages, the memory of a Python that has imported these wheels, their files, and others."""
     into.mkdir(parents=True, exist_ok=True)
     pyodide = parts / PYODIDE
     for name in OF_PYODIDE:
@@ -121,24 +126,28 @@ def _write_python(parts: Path, wheels: list[Path], into: Path) -> None:
     live = Path(__file__).parent / "live"
     module = [(live / name).read_text(encoding="utf-8") for name in ("unpacked.js", "python.mjs")]
     (into / "python.mjs").write_text("\n".join(module), encoding="utf-8")
-    (into / "site.tar.gz").write_bytes(gzip.compress(site_of(wheels), 9, mtime=0))
+    (into / "site.tar.gz").write_bytes(gzip.compress(site_of(wheels, others), 9, mtime=0))
     keep_python(pyodide, into / "python.gz", "keep_lite.py", wheels)
 
 
-def site_of(wheels: list[Path]) -> bytes:
-    """The files of wheels as they are installed, in one archive; not those that lie outside of a Python's packages."""
+def site_of(wheels: list[Path], others: dict[str, bytes]) -> bytes:
+    """The files of wheels as they are installed, and others by name, in one archive; not those that lie outside of a
+    Python's packages.
+    """
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        for wheel in wheels:
-            with zipfile.ZipFile(wheel) as packed:
-                for name in packed.namelist():
-                    if name.endswith("/") or name.partition("/")[0].endswith(".data"):
-                        continue
-                    content = packed.read(name)
-                    head = tarfile.TarInfo(name)
-                    head.size = len(content)
-                    tar.addfile(head, io.BytesIO(content))
+        for name, content in chain(*map(_files_of, wheels), others.items()):
+            head = tarfile.TarInfo(name)
+            head.size = len(content)
+            tar.addfile(head, io.BytesIO(content))
     return archive.getvalue()
+
+
+def _files_of(wheel: Path) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(wheel) as packed:
+        for name in packed.namelist():
+            if not name.endswith("/") and not name.partition("/")[0].endswith(".data"):
+                yield name, packed.read(name)
 
 
 def _write_labs(root: Path, into: Path) -> None:

@@ -38,6 +38,8 @@ SETTINGS = "hand_in.json"
 """The teacher's settings, beside the notebooks: `{"folder": DIRECTORY}`, `{"form": ADDRESS}`, or both."""
 SETTINGS_FILE = "MQLAB_HAND_IN"
 """The environment variable that names a file of settings elsewhere: for a JupyterHub."""
+INSTALLED = Path(__file__).with_name(SETTINGS)
+"""Where they are for all who use this copy of mqlab and have none beside the notebooks: so in a web site's Python."""
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 NOT_DONE = "nothing is handed in yet: write done=True in place of the dots, and run this cell"
 MOST_TEXT = 5_000
@@ -234,7 +236,8 @@ def _kept(name: str, data: bytes) -> str:
 def _settings() -> tuple[HandInSettings, str]:
     """The teacher's settings, and why they can't be used, "" where they can: a file is made all the same."""
     try:
-        return read_settings(Path(os.environ.get(SETTINGS_FILE) or SETTINGS)), ""
+        named = os.environ.get(SETTINGS_FILE)
+        return read_settings(Path(named or (SETTINGS if os.path.exists(SETTINGS) else INSTALLED))), ""
     except LearnerError as problem:
         return HandInSettings(), f"{problem.message}; tell your teacher, and hand in the file yourself"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -204,6 +205,15 @@ def test_a_hub_names_its_settings_elsewhere(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("MQLAB_HAND_IN", str(tmp_path / "etc.json"))
     solved()
     assert handed_in()[0].form == "https://forms.example"
+
+
+def test_what_is_installed_counts_where_nothing_lies_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "installed.json").write_text('{"form": "https://all.example"}')
+    monkeypatch.setattr(sys.modules[read_settings.__module__], "INSTALLED", tmp_path / "installed.json")
+    solved()
+    assert handed_in()[0].form == "https://all.example"
+    settings(form="https://one.example")
+    assert handed_in()[0].form == "https://one.example"
 
 
 @pytest.mark.parametrize(

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from mqlab.check.hand_in import SETTINGS, HandInSettings, read_settings
+import mqlab
+from mqlab.check.hand_in import INSTALLED, HandInSettings, read_settings
 from mqlab.errors import LearnerError
-from website.lite import hand_in_of, write_hand_in
+from website.lite import hand_in_of, installed, site_of
 
 
-def test_a_form_lies_beside_the_labs(tmp_path: Path) -> None:
-    given, labs = tmp_path / "given.json", tmp_path / "labs"
+def unpacked(given: Path | None, into: Path) -> Path:
+    """Where the site's Python has its settings, once its files are unpacked."""
+    with tarfile.open(fileobj=io.BytesIO(site_of([], installed(hand_in_of(given))))) as files:
+        files.extractall(into, filter="data")
+    return into / INSTALLED.relative_to(Path(mqlab.__file__).parents[1])
+
+
+def test_the_site_s_python_has_the_form(tmp_path: Path) -> None:
+    given = tmp_path / "given.json"
     given.write_text('{"form": "https://forms.example"}')
-    labs.mkdir()
-    write_hand_in(hand_in_of(given), labs)
-    assert read_settings(labs / SETTINGS) == HandInSettings(form="https://forms.example")
+    assert read_settings(unpacked(given, tmp_path / "python")) == HandInSettings(form="https://forms.example")
 
 
-def test_without_a_file_there_is_nothing_beside_them(tmp_path: Path) -> None:
-    write_hand_in(hand_in_of(None), tmp_path)
-    assert list(tmp_path.iterdir()) == []
+def test_without_a_file_it_has_none(tmp_path: Path) -> None:
+    assert not unpacked(None, tmp_path / "python").exists()
 
 
 def test_what_a_browser_cannot_do_is_refused(tmp_path: Path) -> None:
