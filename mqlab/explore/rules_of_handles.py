@@ -87,12 +87,13 @@ class DoneIsSettled(_OfListeners):
         super().__init__(case)
         self._done: dict[_Given, Record] = {}
         """The end of the listener that was content with a message."""
-        self._given_up: dict[tuple[str, _Given], None] = {}
-        """What a process can settle no more, until its listener is given it again."""
+        self._handles: dict[tuple[str, _Given], int] = {}
+        """(process, what its listener was given) -> with how many handles it can settle that yet."""
 
     def _started(self, record: Record) -> None:
-        if self._given_up:
-            self._given_up.pop((record.node, self.given(record)), None)
+        if self.case.pops.groups:
+            held = record.node, self.given(record)
+            self._handles[held] = self._handles.get(held, 0) + 1
 
     def _ended(self, record: Record) -> None:
         self._done = self.without(self._done, record)
@@ -104,13 +105,13 @@ class DoneIsSettled(_OfListeners):
     def _not_settled(self, record: Record) -> None:
         held = self.given(record)
         self.judged += 1
-        if (record.node, held) in self._given_up:
+        if self._handles.get((record.node, held)) == 0:
             reason = f"{record.node} settles {record.msg_id} of {record.topic} for {record.group} again"
             self.found(record.row, f"{reason}, though its handle has expired")
         # Of a handle that is over for who says so; its proxy may have got a newer one, and lost it.
         if "INVALID_RECEIPT_HANDLE" in record.reason:
             self._done.pop(held, None)
-            self._given_up[record.node, held] = None
+            self._handles[record.node, held] = max(0, self._handles.get((record.node, held), 1) - 1)
 
     def _revived(self, record: Record) -> None:
         queue = Queue(record.node, record.group, record.topic, record.queue_id)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from mqlab.explore.places import Kept, Place
-from mqlab.explore.pop_ledger import MEMORY, Handed, Point, Queue
+from mqlab.explore.pop_ledger import MEMORY, STORE, Handed, Point, Queue
 from mqlab.explore.readers import Reader, reader_5_of, subscriptions_5_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import USED_TWICE, USED_TWICE_TEXT
@@ -17,7 +17,14 @@ from mqlab.explore.rules_of_settling import BEGINS_AGAIN, BEGINS_AGAIN_TEXT, is_
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
-from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
+from mqlab.explore.stopped_timer import (
+    TORN,
+    TORN_TEXT,
+    WHEEL_AHEAD,
+    WHEEL_AHEAD_TEXT,
+    keeps_off_the_wheel,
+    standing,
+)
 from mqlab.lab.processes import BrokerProcess, NameServerProcess
 from mqlab.protocol.pop_check_point import (
     CK_TAG,
@@ -190,6 +197,7 @@ class AckedStaysAway(PopRule):
         FORGOTTEN: FORGOTTEN_TEXT, TWO_CHECK_POINTS: TWO_CHECK_POINTS_TEXT, ACK_IN_MEMORY: ACK_IN_MEMORY_TEXT,
         ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, BEGUN_AGAIN: BEGUN_AGAIN_TEXT, GIVEN_UP: GIVEN_UP_TEXT,
         ACK_ON_ITS_WAY: ACK_ON_ITS_WAY_TEXT, ACK_OVERTAKES: ACK_OVERTAKES_TEXT, STALE: STALE_TEXT,
+        TORN: TORN_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -252,14 +260,23 @@ class AckedStaysAway(PopRule):
                 return GIVEN_UP
             if last.point in self._read_elsewhere:
                 return STALE
-            if last.ack_read or self.case.fault_times.none_between(last.acked_us, record.ts_us):
+            if last.ack_read:
                 return ""
+            waits = self._waits_in_the_timer(broker) if last.acked_by == STORE else ""
+            if waits or self.case.fault_times.none_between(last.acked_us, record.ts_us):
+                return waits
             if last.point in self.case.pops.acks_alone:
                 return ACK_OVERTAKES
             return ACK_NOT_FLUSHED if self.lost_power_since(broker, last.acked_us) else ACK_ON_ITS_WAY
         if self.started_since(broker, min(handed.popped_us for handed in times)):
             return FORGOTTEN
         return BEGUN_AGAIN if last.in_order else ""
+
+    def _waits_in_the_timer(self, broker: str) -> str:
+        """Why an acknowledgement never comes out of the timer, as its check point on the wheel does; "" if it does."""
+        if not self.case.is_live or broker not in self.case.ledger.processes.power_lost_us:
+            return ""
+        return keeps_off_the_wheel(self.case.ledger.stores, self.case.broker(broker))
 
 
 class NothingUnackedIsLost(PopRule):

@@ -22,8 +22,9 @@ TORN_TEXT = (
     "record is gone, recovery takes it for whole, and its properties (id, keys, tags) are "
     "zeros, or those of a message that lay there before an earlier loss of power. So is its beginning where that page "
     "is gone. The place in a queue that such a record names may be another message's by then. The timer stops for good "
-    "at a message that says no more where it belongs or when (timerSkipUnknownError is off), and a reviver at one of "
-    "its queue that it cannot read. About a half message without its properties nobody is asked."
+    "at a message that says no more where it belongs or when (timerSkipUnknownError is off), so that an "
+    "acknowledgement behind it never comes to its check point, and a reviver at one of its queue that it cannot read. "
+    "About a half message without its properties nobody is asked."
 )
 WHEEL_AHEAD = "a wheel that knows more than the log"
 WHEEL_AHEAD_TEXT = (
@@ -75,6 +76,12 @@ def standing(stores: StoreBook, broker: BrokerProcess) -> Standing | None:
     return Standing(
         off or onto, timer.curr_read_time_ms if off else NEVER, timer.curr_queue_offset if onto else NEVER
     )
+
+
+def keeps_off_the_wheel(stores: StoreBook, broker: BrokerProcess) -> str:
+    """Why nothing goes onto the wheel of a broker's timer any more, so far as in RocketMQ; "" when it does."""
+    stands = standing(stores, broker)
+    return stands.reason if stands is not None and stands.stops_enqueuing else ""
 
 
 def _off_the_wheel(stores: StoreBook, broker: str, timer: TimerMessageStore) -> str:
