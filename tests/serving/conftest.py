@@ -130,6 +130,14 @@ def pull_header(offset: int, *, queue_id: int = 0, most: int = 32) -> PullMessag
 Connects = Callable[[str], Program]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def interrupts_are_heard() -> Iterator[None]:
+    """What a shell starts in the background ignores a Ctrl-C, and so do the programs that it starts: not here."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def connect() -> Iterator[Connects]:
     """Makes programs, and closes them in the end."""
