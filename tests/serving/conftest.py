@@ -93,11 +93,11 @@ class Program:
     def pull(self, offset: int, *, queue_id: int = 0, most: int = 32) -> RemotingCommand:
         return self.ask(RequestCode.PULL_MESSAGE, pull_header(offset, queue_id=queue_id, most=most))
 
-    def take(self, offset: int) -> bytes:
-        """The body of a pull as a consumer's: the broker keeps it until the message has an entry in its queue."""
+    def take(self, offset: int) -> RemotingCommand:
+        """Pull as a consumer does: the broker keeps the request until the message has an entry in its queue."""
         flag = PullSysFlag.build(commit_offset=False, suspend=True, subscription=True)
         header = pull_header(offset)._replace(sys_flag=flag, suspend_timeout_millis=TIMEOUT_S * 1_000)
-        return self.ask(RequestCode.PULL_MESSAGE, header).body or b""
+        return self.ask(RequestCode.PULL_MESSAGE, header)
 
     def heartbeat(self, client_id: str, group: str) -> RemotingCommand:
         consumer = ConsumerData(

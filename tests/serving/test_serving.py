@@ -33,8 +33,10 @@ FOUND = int(ResponseCode.SUCCESS)
 
 
 def test_a_message_that_was_sent_over_a_socket_is_pulled_over_another(connect: Connects, broker_address: str) -> None:
-    assert connect(broker_address).send(b"over a socket").code == 0
-    assert b"over a socket" in connect(broker_address).take(0)
+    sent = connect(broker_address).send(b"over a socket")
+    pulled = connect(broker_address).take(0)
+    assert (sent.code, pulled.code) == (0, FOUND)
+    assert b"over a socket" in (pulled.body or b"")
 
 
 def test_a_route_names_the_host_that_the_client_has_used(connect: Connects, serving: Serving) -> None:
@@ -318,7 +320,7 @@ def test_after_its_end_the_world_can_be_served_again(connect: Connects, lab: Lab
 def test_two_below_its_port_a_broker_listens_too(connect: Connects, serving: Serving) -> None:
     below = f"127.0.0.1:{serving.ports['broker-a'] - 2}"
     assert connect(below).send(b"from a VIP").code == 0
-    assert b"from a VIP" in connect(serving.addresses["broker-a"]).take(0)
+    assert b"from a VIP" in (connect(serving.addresses["broker-a"]).take(0).body or b"")
 
 
 def test_where_the_port_for_vips_is_taken_this_is_said(lab: Lab) -> None:
