@@ -64,9 +64,14 @@ class _OfListeners(PopRule):
         return any(hasattr(client, "subscription_expressions") for client, group, _ in clients if group == record.group)
 
     @staticmethod
-    def without(listeners: dict[_Given, Record], ended: Record) -> dict[_Given, Record]:
+    def ended_node(ended: Record) -> str:
+        """Where a process has crashed, or a client was stopped."""
+        return str(ended.target if ended.kind == "NodeCrashed" else ended.node)
+
+    @classmethod
+    def without(cls, listeners: dict[_Given, Record], ended: Record) -> dict[_Given, Record]:
         """What is left of listeners when a process has crashed, or a client was stopped."""
-        node = ended.target if ended.kind == "NodeCrashed" else ended.node
+        node = cls.ended_node(ended)
         return {at: record for at, record in listeners.items() if record.node != node}
 
 
@@ -79,7 +84,7 @@ class DoneIsSettled(_OfListeners):
 
     LOOKS: ClassVar[dict[str, str]] = {
         "ConsumeStarted": "_started", "ConsumeFinished": "_finished", "SettlingFailed": "_not_settled",
-        "MessageRevived": "_revived", "NodeCrashed": "_ended", "ClientStopped": "_ended",
+        "MessageSettled": "_settled", "MessageRevived": "_revived", "NodeCrashed": "_ended", "ClientStopped": "_ended",
     }  # fmt: skip
     kinds = tuple(LOOKS)
 
@@ -97,6 +102,13 @@ class DoneIsSettled(_OfListeners):
 
     def _ended(self, record: Record) -> None:
         self._done = self.without(self._done, record)
+        node = self.ended_node(record)
+        self._handles = {held: left for held, left in self._handles.items() if held[0] != node}
+
+    def _settled(self, record: Record) -> None:
+        held = record.node, self.given(record)
+        if self._handles.get(held):
+            self._handles[held] -= 1
 
     def _finished(self, record: Record) -> None:
         if self.case.pops.groups and record.status == "SUCCESS" and self.is_of_5(record):

@@ -17,14 +17,7 @@ from mqlab.explore.rules_of_settling import BEGINS_AGAIN, BEGINS_AGAIN_TEXT, is_
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
-from mqlab.explore.stopped_timer import (
-    TORN,
-    TORN_TEXT,
-    WHEEL_AHEAD,
-    WHEEL_AHEAD_TEXT,
-    keeps_off_the_wheel,
-    standing,
-)
+from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
 from mqlab.lab.processes import BrokerProcess, NameServerProcess
 from mqlab.protocol.pop_check_point import (
     CK_TAG,
@@ -276,7 +269,8 @@ class AckedStaysAway(PopRule):
         """Why an acknowledgement never comes out of the timer, as its check point on the wheel does; "" if it does."""
         if not self.case.is_live or broker not in self.case.ledger.processes.power_lost_us:
             return ""
-        return keeps_off_the_wheel(self.case.ledger.stores, self.case.broker(broker))
+        stands = standing(self.case.ledger.stores, self.case.broker(broker))
+        return stands.onto if stands is not None else ""
 
 
 class NothingUnackedIsLost(PopRule):

@@ -132,11 +132,11 @@ class EverythingSettles(Rule):
         if timer is None:
             return
         stands = standing(self.case.ledger.stores, broker)
-        if timer.is_running_enqueue and timer.enqueue_behind_messages > 0 and not (stands and stands.stops_enqueuing):
+        if timer.is_running_enqueue and timer.enqueue_behind_messages > 0 and not (stands and stands.onto):
             yield f"{broker.name} has {timer.enqueue_behind_messages} timer messages that are not on its wheel"
         slots = timer.timer_wheel.waiting_slots(timer.curr_read_time_ms)
         due_ms = broker.node.now_ms() - LATE_MS - timer.precision_ms if overdue else 1 << 62
-        if any(slot.time_ms < due_ms for slot in slots) and not (stands and stands.stops_dequeuing):
+        if any(slot.time_ms < due_ms for slot in slots) and not (stands and stands.off):
             yield f"{broker.name} still has timer messages on its wheel"
 
     def _not_popped(self, broker: BrokerProcess) -> Iterator[str]:

@@ -40,19 +40,17 @@ class Standing(NamedTuple):
     `queue_offset` of the timer's queue on.
     """
 
-    reason: str
-    slot_ms: int = NEVER
-    queue_offset: int = NEVER
+    off: str
+    """Why nothing comes off the wheel any more; "" when it does."""
+    onto: str
+    """Why nothing goes onto the wheel any more; "" when it does."""
+    slot_ms: int
+    queue_offset: int
 
     @property
-    def stops_dequeuing(self) -> bool:
-        """Does nothing come off the wheel any more?"""
-        return self.slot_ms < NEVER
-
-    @property
-    def stops_enqueuing(self) -> bool:
-        """Does nothing go onto the wheel any more?"""
-        return self.queue_offset < NEVER
+    def reason(self) -> str:
+        """Why it stands."""
+        return self.off or self.onto
 
     def holds(self, slot_ms: int, queue_offset: int) -> bool:
         """Is this message among those that wait for good?"""
@@ -73,15 +71,7 @@ def standing(stores: StoreBook, broker: BrokerProcess) -> Standing | None:
     off, onto = _off_the_wheel(stores, broker.name, timer), _onto_the_wheel(stores, broker.name, timer)
     if not off and not onto:
         return None
-    return Standing(
-        off or onto, timer.curr_read_time_ms if off else NEVER, timer.curr_queue_offset if onto else NEVER
-    )
-
-
-def keeps_off_the_wheel(stores: StoreBook, broker: BrokerProcess) -> str:
-    """Why nothing goes onto the wheel of a broker's timer any more, so far as in RocketMQ; "" when it does."""
-    stands = standing(stores, broker)
-    return stands.reason if stands is not None and stands.stops_enqueuing else ""
+    return Standing(off, onto, timer.curr_read_time_ms if off else NEVER, timer.curr_queue_offset if onto else NEVER)
 
 
 def _off_the_wheel(stores: StoreBook, broker: str, timer: TimerMessageStore) -> str:
