@@ -146,8 +146,11 @@ def _prepare_environment(wanted: str | None, own: Mapping[str, str]) -> None:
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 
 
-SHORT_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Queries over little data, each run once, are not worth a second compilation: less CPU time."""
+SHORT_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m"
+"""Queries over little data, each run once, are not worth a second compilation: less CPU time. Java would then keep 48
+MB for what it has compiled, and Spark compiles each query: a session that serves long fills that, and ends ("Out of
+space in CodeCache"). What is not used takes no memory.
+"""
 
 SMALL_JVM = f"{SHORT_JVM} -Xms32m -Xmn24m -XX:MinHeapFreeRatio=15 -XX:MaxHeapFreeRatio=30 -Xss512k"
 """The heap grows only with what lives in it: less memory."""

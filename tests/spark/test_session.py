@@ -153,6 +153,13 @@ def test_a_small_driver_has_a_small_jvm(memory: str, is_small: bool) -> None:
     assert (SHORT_JVM in options) == is_small
 
 
+def test_a_jvm_that_compiles_once_has_room_for_what_a_long_session_compiles(spark: SparkSession) -> None:
+    """In 48 MB, which is Java's own choice for it, hundreds of tests in one session found an end."""
+    pools = spark._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    (code,) = [pool for pool in pools if pool.getName() == "CodeCache"]
+    assert code.getUsage().getMax() == 128 * 2**20
+
+
 def test_a_short_session_has_a_jvm_that_compiles_once_and_a_heap_as_large_as_any() -> None:
     options = dict(_jvm_settings("1g", short=True, errors=None))["spark.driver.extraJavaOptions"]
     assert options.endswith(SHORT_JVM)
