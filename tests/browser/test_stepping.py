@@ -117,7 +117,9 @@ def test_to_a_time_forward_and_back(viewer: ViewerPage) -> None:
 
 def test_the_last_step_shows_its_source_and_its_causes(viewer: ViewerPage) -> None:
     step = viewer.open("Step")
+    before = viewer.place
     viewer.press("]")
+    viewer.until(lambda: viewer.place > before)
     step.locator("[data-key=source] summary").click()
     assert "emit" in step.locator("[data-key=source]").inner_text()
     step.locator("[data-key=causes] summary").click()
