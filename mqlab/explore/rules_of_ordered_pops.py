@@ -147,6 +147,32 @@ class OrderedPopsAreWoken(PopRule):
                 self.found(record.row, f"{record.group} waits {seen_ms} ms for the message at {at}, which it could see")
 
 
+class ChangedTimesAgree(PopRule):
+    """In order the handle of a changed invisible time ends when its broker lets the message be seen again.
+
+    Java: ChangeInvisibleTimeProcessor.processChangeInvisibleTimeForOrder. The handle keeps the time of the pop.
+    """
+
+    kinds = ("InvisibleTimeChanged",)
+
+    def on_event(self, record: Record) -> None:
+        """Compare the handle with what the broker has noted of the pop that it belongs to."""
+        if record.revive_qid != POP_ORDER_REVIVE_QUEUE or not self.case.is_live:
+            return
+        infos = self.case.broker(record.node).running().pop.consumer_order_info_manager.table
+        info = infos.get(f"{record.topic}@{record.group}", {}).get(record.queue_id)
+        # A group that was popped again since knows nothing of the pop before.
+        if info is None or info.pop_time != record.new_pop_time:
+            return
+        self.judged += 1
+        visible_ms = (info.offset_next_visible_time or {}).get(record.queue_offset)
+        ends_ms = record.new_pop_time + record.invisible_ms
+        if visible_ms != ends_ms:
+            queue = Queue(record.node, record.group, record.topic, record.queue_id)
+            text = f"ends at {ends_ms}, and the message can be seen again at {visible_ms}"
+            self.found(record.row, f"a changed handle of {queue} offset {record.queue_offset} {text}")
+
+
 class DeliveriesAreCounted(PopRule):
     """A message that is popped in order again and again says how often it was handed out.
 

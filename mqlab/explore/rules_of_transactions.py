@@ -73,6 +73,32 @@ class HalfMessagesAreHidden(Rule):
                 self.found(record.row, f"message {record.unique_key} is in {record.topic} and nobody has committed it")
 
 
+class CommittedGoesWhereItWasSent(Rule):
+    """What a transaction lets go is stored in the queue that its producer has chosen for it."""
+
+    kinds = ("HalfMessageHidden", "MessageStored")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._chosen: dict[tuple[str, str], list[int]] = {}
+        """(unique key, topic) -> the queues for which its half message was stored: more than one after a retry."""
+
+    def on_event(self, record: Record) -> None:
+        """Compare where a message is stored with what its half message says."""
+        if not record.unique_key:
+            return
+        message = record.unique_key, record.topic
+        if record.kind == "HalfMessageHidden":
+            self._chosen.setdefault(message, []).append(record.queue_id)
+            return
+        chosen = self._chosen.get(message)
+        if chosen is not None:
+            self.judged += 1
+            if record.queue_id not in chosen:
+                where = f"queue {record.queue_id} of {record.topic}, and was sent to {chosen[0]}"
+                self.found(record.row, f"message {record.unique_key} is stored in {where}")
+
+
 class EndsAreSaid(Rule):
     """A transaction ends as its producer's listener said, once that has said anything."""
 

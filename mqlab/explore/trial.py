@@ -55,6 +55,7 @@ from mqlab.explore.rules_of_offsets import (
 from mqlab.explore.rules_of_order import InOrder, LockedIsConsumed, OneOwner
 from mqlab.explore.rules_of_ordered_pops import (
     AttemptsGoOn,
+    ChangedTimesAgree,
     DeliveriesAreCounted,
     FailedWaitsInFront,
     OrderedPopsAreWoken,
@@ -92,6 +93,7 @@ from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedS
 from mqlab.explore.rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn
 from mqlab.explore.rules_of_timers import TimersComeInTime
 from mqlab.explore.rules_of_transactions import (
+    CommittedGoesWhereItWasSent,
     EndedIsLeftAlone,
     EndsAreKept,
     EndsAreSaid,
@@ -153,6 +155,7 @@ RULES: tuple[type[Rule], ...] = (
     RetriesComeInTime,
     TimersComeInTime,
     HalfMessagesAreHidden,
+    CommittedGoesWhereItWasSent,
     EndsAreSaid,
     EndsAreKept,
     HalfMessagesEnd,
@@ -173,6 +176,7 @@ RULES: tuple[type[Rule], ...] = (
     OrderedPopsWait,
     OrderedPopsAreWoken,
     DeliveriesAreCounted,
+    ChangedTimesAgree,
     HandlesAreTheNewest,
     SignsOfLifeGoOn,
     RoutesForgetTheDead,

@@ -20,6 +20,7 @@ from mqlab.explore.rules_of_offsets import CommitsAreAsked, LocalOffsetsAreKept,
 from mqlab.explore.rules_of_order import LockedIsConsumed
 from mqlab.explore.rules_of_ordered_pops import (
     AttemptsGoOn,
+    ChangedTimesAgree,
     DeliveriesAreCounted,
     FailedWaitsInFront,
     OrderedPopsAreWoken,
@@ -37,6 +38,7 @@ from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreKept, Rout
 from mqlab.explore.rules_of_storing import NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import RetriesComeInTime, RoutesForgetTheDead
 from mqlab.explore.rules_of_timers import TimersComeInTime
+from mqlab.explore.rules_of_transactions import CommittedGoesWhereItWasSent
 
 from .mutants import (
     BROKER,
@@ -254,6 +256,15 @@ QUIET = (
     _quiet("delayed messages come five seconds late", RetriesComeInTime, f"{DELIVER}._deliver_ms",
            "else unit.tags_code", "else unit.tags_code + 5_000",
            world="name-server n; broker b; topic Orders; producer p delay_level=2; push w"),
+    _quiet("what is committed goes to the queue of the half message", CommittedGoesWhereItWasSent,
+           f"{BROKER}.transaction.end_transaction_processor:committed",
+           'int(half.properties.get(MessageConst.REAL_QUEUE_ID, ""))', "half.queue_id",
+           world="name-server n; broker b; topic Orders; transactions p messages=8"),
+    _quiet("the handle of a changed time counts from the pop", ChangedTimesAgree,
+           f"{BROKER}.pop.change_invisible_time_processor:ChangeInvisibleTimeProcessor._change_in_order",
+           "visible_ms - handle.pop_time", "header.invisible_time",
+           world="name-server n; broker b; topic Steps type=FIFO queues=1; group w consume_message_orderly=true; "
+           "proxy x; producer5 p topic=Steps way=in-order messages=8; simple5 w topic=Steps change_one_in=3"),
     _quiet("a half message is asked about once too often", QuestionsStop, f"{CHECK}._is_given_up",
            ">= self._config.transaction_check_max", "> self._config.transaction_check_max",
            world="name-server n; broker b transaction_check_max=1 transaction_check_interval=5000 "
