@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from .jupyter_lab import JupyterLab
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 """How long a condition may take to come true: long, for a loaded machine; nobody waits longer than it takes."""
 expect.set_options(timeout=PATIENCE_MS)
 
