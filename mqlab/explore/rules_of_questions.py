@@ -45,6 +45,34 @@ class QuestionsAreCounted(Rule):
             self._times[record.node, record.new_half_offset] = record.check_times
 
 
+class RelayedNamesTheHalf(Rule):
+    """A proxy tells a broker the end of a half message where it lies there, also when the broker has asked.
+
+    Java: TransactionDataManager keeps the place of each half message that was sent through a proxy, or asked about.
+    """
+
+    kinds = ("HalfMessageHidden", "HalfMessageStoredAgain", "EndTransactionRelayed")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._places: dict[tuple[str, str], list[int]] = {}
+        """(broker, unique key) -> the half offsets of the message and of its copies."""
+
+    def on_event(self, record: Record) -> None:
+        """Compare the place that is named with those that are known."""
+        if record.kind == "HalfMessageHidden":
+            self._places.setdefault((record.node, record.unique_key), []).append(record.half_offset)
+        elif record.kind == "HalfMessageStoredAgain":
+            self._places.setdefault((record.node, record.unique_key), []).append(record.new_half_offset)
+        else:
+            places = self._places.get((self.case.ledger.names.broker_of(record.broker_name), record.msg_id))
+            if places is not None:
+                self.judged += 1
+                if record.half_offset not in places:
+                    text = f"{record.node} ends {record.msg_id} at half offset {record.half_offset}"
+                    self.found(record.row, f"{text} of {record.broker_name}, and it lies at {places}")
+
+
 class QuestionsStop(Rule):
     """A half message is asked about as often as transactionCheckMax says, at the most; what is put aside is kept.
 

@@ -70,6 +70,7 @@ from mqlab.explore.rules_of_questions import (
     QuestionsComeAtTheirTime,
     QuestionsNameTheCopy,
     QuestionsStop,
+    RelayedNamesTheHalf,
 )
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled, ToldIsShared
 from mqlab.explore.rules_of_replication import (
@@ -164,6 +165,7 @@ RULES: tuple[type[Rule], ...] = (
     QuestionsStop,
     QuestionsComeAtTheirTime,
     QuestionsNameTheCopy,
+    RelayedNamesTheHalf,
     AckedStaysAway,
     NothingUnackedIsLost,
     RevivedInTime,

@@ -30,7 +30,7 @@ from mqlab.explore.rules_of_pop import (
     AckedStaysAway,
     NothingUnackedIsLost,
 )
-from mqlab.explore.rules_of_questions import QuestionsComeAtTheirTime, QuestionsStop
+from mqlab.explore.rules_of_questions import QuestionsComeAtTheirTime, QuestionsStop, RelayedNamesTheHalf
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled, ToldIsShared
 from mqlab.explore.rules_of_replication import SlavesFollow
 from mqlab.explore.rules_of_reviving import RevivedOnce, ReviversKeepUp
@@ -260,6 +260,12 @@ QUIET = (
            f"{BROKER}.transaction.end_transaction_processor:committed",
            'int(half.properties.get(MessageConst.REAL_QUEUE_ID, ""))', "half.queue_id",
            world="name-server n; broker b; topic Orders; transactions p messages=8"),
+    _quiet("a proxy takes the place in the log for the place in the queue", RelayedNamesTheHalf,
+           "mqlab.proxy.cluster_transaction_service:ClusterTransactionService.process_request",
+           "header.tran_state_table_offset, header.commit_log_offset",
+           "header.commit_log_offset, header.tran_state_table_offset",
+           world="name-server n; broker b transaction_time_out=1000 transaction_check_interval=5000; topic Orders "
+           "type=TRANSACTION; proxy x; transactions5 p topic=Orders messages=20"),
     _quiet("the handle of a changed time counts from the pop", ChangedTimesAgree,
            f"{BROKER}.pop.change_invisible_time_processor:ChangeInvisibleTimeProcessor._change_in_order",
            "visible_ms - handle.pop_time", "header.invisible_time",

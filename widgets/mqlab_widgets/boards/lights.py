@@ -44,7 +44,7 @@ LEFT_OUT = {
         "BeginsWhereItStood", "RoutesAreKept", "FailedWaitsInFront", "DoneIsSettled",
         "ServersAreReached", "CallsGoThrough", "DeliveriesAreCounted", "LocalOffsetsAreKept",
         "AttemptsGoOn", "RenewalsGoOn", "DeadLettersAreTried", "OrderedPopsAreWoken",
-        "ToldIsShared", "CommittedGoesWhereItWasSent", "ChangedTimesAgree",
+        "ToldIsShared", "CommittedGoesWhereItWasSent", "ChangedTimesAgree", "RelayedNamesTheHalf",
     ),
     "it is asked three times for each message, which would slow down the world that is watched": ("SafeIsFlushed",),
     "it is a rule of the simulated disk, not of RocketMQ": ("PowerCutsBite",),
