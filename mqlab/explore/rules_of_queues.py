@@ -209,6 +209,39 @@ class QueuesArePulled(Rule):
                     self._look(None, client, f"{process} has {queue}", last_us, now_us)
 
 
+class ReceivesTakeTurns(Rule):
+    """A simple consumer asks another queue each time, where it knows of several that can be read.
+
+    Java: org.apache.rocketmq.client.java.impl.consumer.SubscriptionLoadBalancer.
+    """
+
+    kinds = ("ReceiveRequested",)
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._last: dict[tuple[str, str, str], tuple[tuple[str, int], object, object]] = {}
+        """(process, group, topic) -> the queue that was asked last, by which life of a consumer, and its route then."""
+
+    def on_event(self, record: Record) -> None:
+        """Compare the queue with the one before; two consumers of a group in one process cannot be told apart."""
+        clients = [client for client, group, _ in clients_in(self.case.lab, record.node) if group == record.group]
+        if not self.case.is_live or len(clients) != 1 or not hasattr(clients[0], "receive"):
+            return
+        from mqlab.client.v5.client_impl import MASTER_BROKER_ID, is_readable
+
+        impl = clients[0].impl
+        route = impl.topic_route_cache.get(record.topic, ())
+        consumer, asked = (record.node, record.group, record.topic), (record.broker_name, record.queue_id)
+        before, life, route_before = self._last.get(consumer, (asked, None, ()))
+        self._last[consumer] = asked, impl, route
+        choice = [queue for queue in route if is_readable(queue) and queue.broker.id == MASTER_BROKER_ID]
+        if life is impl and route_before == route and len(choice) > 1:
+            self.judged += 1
+            if asked == before:
+                at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
+                self.found(record.row, f"{record.node} asks {at} twice in a row, and knows of {len(choice)} queues")
+
+
 class ToldIsShared(Rule):
     """A member that is told that its group has changed shares the queues anew at once, also when it is just at that.
 

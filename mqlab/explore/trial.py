@@ -72,7 +72,13 @@ from mqlab.explore.rules_of_questions import (
     QuestionsStop,
     RelayedNamesTheHalf,
 )
-from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled, ToldIsShared
+from mqlab.explore.rules_of_queues import (
+    DroppedIsLeftAlone,
+    EachQueueHasAnOwner,
+    QueuesArePulled,
+    ReceivesTakeTurns,
+    ToldIsShared,
+)
 from mqlab.explore.rules_of_replication import (
     CopiesAreTheSame,
     ReadersComeHome,
@@ -125,6 +131,7 @@ RULES: tuple[type[Rule], ...] = (
     EachQueueHasAnOwner,
     ToldIsShared,
     QueuesArePulled,
+    ReceivesTakeTurns,
     CommittedIsConsumed,
     StoredIsDelivered,
     OnlySubscribedIsDelivered,

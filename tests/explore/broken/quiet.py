@@ -31,7 +31,13 @@ from mqlab.explore.rules_of_pop import (
     NothingUnackedIsLost,
 )
 from mqlab.explore.rules_of_questions import QuestionsComeAtTheirTime, QuestionsStop, RelayedNamesTheHalf
-from mqlab.explore.rules_of_queues import DroppedIsLeftAlone, EachQueueHasAnOwner, QueuesArePulled, ToldIsShared
+from mqlab.explore.rules_of_queues import (
+    DroppedIsLeftAlone,
+    EachQueueHasAnOwner,
+    QueuesArePulled,
+    ReceivesTakeTurns,
+    ToldIsShared,
+)
 from mqlab.explore.rules_of_replication import SlavesFollow
 from mqlab.explore.rules_of_reviving import RevivedOnce, ReviversKeepUp
 from mqlab.explore.rules_of_routes import RoutesAreFollowed, RoutesAreKept, RoutesAreTrue
@@ -266,6 +272,10 @@ QUIET = (
            "header.commit_log_offset, header.tran_state_table_offset",
            world="name-server n; broker b transaction_time_out=1000 transaction_check_interval=5000; topic Orders "
            "type=TRANSACTION; proxy x; transactions5 p topic=Orders messages=20"),
+    _quiet("a simple consumer asks one queue again and again", ReceivesTakeTurns,
+           "mqlab.client.v5.simple_consumer:SimpleConsumerImpl._take_message_queue",
+           "self._queue_index[topic] = index + 1", "self._queue_index[topic] = index",
+           world="name-server n; broker b; topic Orders; producer p messages=40; proxy x; simple5 w"),
     _quiet("the handle of a changed time counts from the pop", ChangedTimesAgree,
            f"{BROKER}.pop.change_invisible_time_processor:ChangeInvisibleTimeProcessor._change_in_order",
            "visible_ms - handle.pop_time", "header.invisible_time",

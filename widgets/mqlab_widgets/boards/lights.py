@@ -45,6 +45,7 @@ LEFT_OUT = {
         "ServersAreReached", "CallsGoThrough", "DeliveriesAreCounted", "LocalOffsetsAreKept",
         "AttemptsGoOn", "RenewalsGoOn", "DeadLettersAreTried", "OrderedPopsAreWoken",
         "ToldIsShared", "CommittedGoesWhereItWasSent", "ChangedTimesAgree", "RelayedNamesTheHalf",
+        "ReceivesTakeTurns",
     ),
     "it is asked three times for each message, which would slow down the world that is watched": ("SafeIsFlushed",),
     "it is a rule of the simulated disk, not of RocketMQ": ("PowerCutsBite",),
