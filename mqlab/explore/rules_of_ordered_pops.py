@@ -147,7 +147,7 @@ class OrderedPopsAreWoken(PopRule):
                 self.found(record.row, f"{record.group} waits {seen_ms} ms for the message at {at}, which it could see")
 
 
-class ChangedTimesAgree(PopRule):
+class ChangedTimesAgree(Rule):
     """In order the handle of a changed invisible time ends when its broker lets the message be seen again.
 
     Java: ChangeInvisibleTimeProcessor.processChangeInvisibleTimeForOrder. The handle keeps the time of the pop.

@@ -39,7 +39,7 @@ def test_each_rule_of_pop_and_of_the_timer_has_a_variant_that_it_finds() -> None
     of_pop = (rules_of_handles, rules_of_ordered_pops, rules_of_pop, rules_of_reviving, rules_of_timers)
     modules = [module.__name__ for module in of_pop]
     rules = {rule for rule in RULES if rule.__module__ in modules}
-    assert len(rules) == 16
+    assert len(rules) == 17
     assert rules <= {variant.found_by for variant in (*VARIANTS, *QUIET)}
 
 

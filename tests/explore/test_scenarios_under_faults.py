@@ -75,6 +75,7 @@ def test_no_rule_is_silent_in_all_scenarios() -> None:
         ("topic Steps type=FIFO queues=1; group w consume_message_orderly=true retry_max_times=1; proxy x; "
          "producer5 p topic=Steps way=in-order messages=40; push5 w topic=Steps refuse_one_in=2; "
          "simple5 w2 topic=Steps members=2; group w2 consume_message_orderly=true", "at 3s: crash x for 5s"),
+        ("topic Transfers type=TRANSACTION; proxy x; transactions5 p topic=Transfers messages=8", ""),
     ):  # fmt: skip
         parameters = {"world": f"name-server n; broker b; {world}"}
         judged = Trial("drawn", 0, parameters, plan_from_text(faults)).outcome.judged
