@@ -164,6 +164,11 @@ def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -
             "every_ms=100; at 3534ms: delete-topic Reminders", "", "", id="deleted while a message waits for its entry",
         ),
         pytest.param(
+            803, "broker broker-a; topic Orders queues=1; producer p delay_level=2 messages=24 every_ms=100 size=30; "
+            "at 14500ms: delete-topic Orders", "at 466ms: fill_disk broker-a by 12800 for 14368ms", "",
+            id="deleted while its first message waits for its entry",
+        ),
+        pytest.param(
             0, "broker broker-a; slave slave-a1 of=broker-a; topic Orders queues=1; producer p messages=40 "
             "every_ms=300; at 3000ms: delete-topic Orders", "", KEPT_BY_SLAVE, id="a topic that its master has deleted",
         ),

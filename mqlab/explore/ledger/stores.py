@@ -52,6 +52,12 @@ class StoreBook:
         entry. Offsets begin at 0, so what is stored in front of it gets no entry: it is forgotten, too (the comment of
         DefaultMessageStore.deleteTopics says so of RocketMQ).
         """
+        self._built_anew: dict[tuple[str, str, int], int] = {}
+        """Such a queue -> how many entries it has by now. A message with offset 0 gets an entry behind all of them, one
+        whose offset they have passed gets none (ConsumeQueue.putMessagePositionInfo): they are forgotten, too.
+        """
+        self._newest_entry: dict[str, int] = {}
+        """Broker -> the place in its log of the newest message that has got its entry."""
         self.remains: dict[Place, dict[int, None]] = {}
         """The commit-log offsets to which an entry of a lost message may still point."""
         self.gaps: dict[Place, None] = {}
@@ -117,9 +123,13 @@ class StoreBook:
             self.last_alive_us = row[TS_US]
 
     def _dispatched(self, row: Row) -> None:
-        topic, queue_id, queue_offset, _, tags_code = row[FIRST_FIELD:]
+        topic, queue_id, queue_offset, log_offset, tags_code = row[FIRST_FIELD:]
         place = Place(row[NODE], topic, queue_id, queue_offset)
         self.tags[place] = tags_code
+        if log_offset > self._newest_entry.get(row[NODE], -1):
+            self._newest_entry[row[NODE]] = log_offset
+            if place[:3] in self._built_anew or place in self.forgotten:
+                self._gets_an_entry(place, log_offset)
         if self._stalled:
             self._stalled.pop(row[NODE], None)
         if queue_offset and place in self.forgotten and place not in self.stored:
@@ -128,6 +138,17 @@ class StoreBook:
             properties = self.properties_at(place)
             if properties is not None:
                 self._properties[place] = properties
+
+    def _gets_an_entry(self, place: Place, log_offset: int) -> None:
+        """Note the first entry of a message in a queue that was deleted while messages of it waited for theirs."""
+        kept, entries = self.stored.get(place), self._built_anew.get(place[:3], 0)
+        is_of_now = kept is not None and kept.commit_log_offset == log_offset
+        if is_of_now and place[:3] not in self._built_anew:
+            return
+        if is_of_now and place.queue_offset < entries:
+            self._forget(place, self.stored.pop(place).unique_key)
+        at = place.queue_offset or entries
+        self._built_anew[place[:3]] = max(entries, at + 1)
 
     def _parked_delivered(self, row: Row) -> None:
         topic, queue_id, queue_offset, _, _, reconsume_times, _ = row[FIRST_FIELD:]
@@ -249,6 +270,7 @@ class StoreBook:
         for place in [p for p in self.stored if (p.broker, p.topic) == (broker, topic)]:
             self._forget(place, self.stored.pop(place).unique_key)
         self._begins_late = {key: at for key, at in self._begins_late.items() if key[:2] != (broker, topic)}
+        self._built_anew = {key: at for key, at in self._built_anew.items() if key[:2] != (broker, topic)}
 
     def _forget(self, place: Place, unique_key: str) -> None:
         self.forgotten.setdefault(place, {})[unique_key] = self.forgotten_keys[unique_key] = None
