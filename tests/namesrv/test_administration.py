@@ -70,6 +70,14 @@ def test_keys_outlive_the_process_even_when_the_file_is_torn(server: Any, client
     assert server.controller.kv_config_manager.get_kv_config("N", "k") == "1"
 
 
+def test_a_key_that_was_deleted_is_not_there_after_a_restart_either(server: Any, client: Any) -> None:
+    client.call(RequestCode.PUT_KV_CONFIG, h.PutKVConfigRequestHeader("N", "k", "1"))
+    client.call(RequestCode.DELETE_KV_CONFIG, h.DeleteKVConfigRequestHeader("N", "k"))
+    server.do("restart", node="namesrv")
+    server.run(10)
+    assert server.controller.kv_config_manager.get_kv_config("N", "k") is None
+
+
 def test_wiping_the_write_permission_lasts_until_the_topics_change(server: Any, broker: Any, client: Any) -> None:
     broker.register()
     wiped = client.call(RequestCode.WIPE_WRITE_PERM_OF_BROKER, h.WipeWritePermOfBrokerRequestHeader("broker-a"))

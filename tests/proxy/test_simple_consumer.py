@@ -22,6 +22,24 @@ def test_what_is_received_is_nobody_elses_for_a_while(shop: Shop) -> None:
     assert shop.run(second.receive(16, 10_000)) == []
 
 
+def test_one_receive_after_the_other_asks_the_queues_in_turn(shop: Shop) -> None:
+    consumer = shop.simple_consumer(await_duration=5_000)
+    for _ in range(4):
+        shop.run(consumer.receive(16, 10_000))
+    asked = [event.queue_id for event in shop.events("ReceiveRequested")]
+    assert asked in ([0, 1, 0, 1], [1, 0, 1, 0])
+
+
+def test_what_lies_in_a_topic_that_takes_nothing_any_more_is_received(shop: Shop) -> None:
+    consumer = shop.simple_consumer(await_duration=5_000)
+    shop.send("a")
+    shop.lab.create_topic("T", 2, perm=4)
+    shop.run_ms(60_000)
+    with pytest.raises(ClientException):
+        shop.send("b")
+    assert [message.body for message in shop.run(consumer.receive(16, 10_000))] == [b"a"]
+
+
 @pytest.fixture
 def consumer(shop: Shop) -> SimpleConsumer:
     return shop.simple_consumer()
