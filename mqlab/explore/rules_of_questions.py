@@ -55,22 +55,22 @@ class RelayedNamesTheHalf(Rule):
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._places: dict[tuple[str, str], list[int]] = {}
-        """(broker, unique key) -> the half offsets of the message and of its copies."""
+        self._places: dict[str, list[tuple[str, int]]] = {}
+        """Unique key -> (broker, half offset) of the message and of its copies."""
 
     def on_event(self, record: Record) -> None:
         """Compare the place that is named with those that are known."""
         if record.kind == "HalfMessageHidden":
-            self._places.setdefault((record.node, record.unique_key), []).append(record.half_offset)
+            if record.status in STORED:
+                self._places.setdefault(record.unique_key, []).append((record.node, record.half_offset))
         elif record.kind == "HalfMessageStoredAgain":
-            self._places.setdefault((record.node, record.unique_key), []).append(record.new_half_offset)
-        else:
-            places = self._places.get((self.case.ledger.names.broker_of(record.broker_name), record.msg_id))
-            if places is not None:
-                self.judged += 1
-                if record.half_offset not in places:
-                    text = f"{record.node} ends {record.msg_id} at half offset {record.half_offset}"
-                    self.found(record.row, f"{text} of {record.broker_name}, and it lies at {places}")
+            self._places.setdefault(record.unique_key, []).append((record.node, record.new_half_offset))
+        elif places := self._places.get(record.msg_id):
+            self.judged += 1
+            if (self.case.ledger.names.broker_of(record.broker_name), record.half_offset) not in places:
+                text = f"{record.node} ends {record.msg_id} at half offset {record.half_offset}"
+                lies = " and ".join(f"{broker} {offset}" for broker, offset in places)
+                self.found(record.row, f"{text} of {record.broker_name}, and it lies at {lies}")
 
 
 class QuestionsStop(Rule):

@@ -210,7 +210,7 @@ class QueuesArePulled(Rule):
 
 
 class ReceivesTakeTurns(Rule):
-    """A simple consumer asks another queue each time, where it knows of several that can be read.
+    """A simple consumer asks the queues that it knows of and may read one after the other, in turn.
 
     Java: org.apache.rocketmq.client.java.impl.consumer.SubscriptionLoadBalancer.
     """
@@ -234,12 +234,17 @@ class ReceivesTakeTurns(Rule):
         consumer, asked = (record.node, record.group, record.topic), (record.broker_name, record.queue_id)
         before, life, route_before = self._last.get(consumer, (asked, None, ()))
         self._last[consumer] = asked, impl, route
-        choice = [queue for queue in route if is_readable(queue) and queue.broker.id == MASTER_BROKER_ID]
-        if life is impl and route_before == route and len(choice) > 1:
+        choice = [
+            (queue.broker.name, queue.id)
+            for queue in route
+            if is_readable(queue) and queue.broker.id == MASTER_BROKER_ID
+        ]
+        if life is impl and route_before == route and before in choice:
             self.judged += 1
-            if asked == before:
+            broker, queue_id = choice[(choice.index(before) + 1) % len(choice)]
+            if asked != (broker, queue_id):
                 at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
-                self.found(record.row, f"{record.node} asks {at} twice in a row, and knows of {len(choice)} queues")
+                self.found(record.row, f"{record.node} asks {at}, and it is the turn of {broker} queue {queue_id}")
 
 
 class ToldIsShared(Rule):

@@ -80,16 +80,17 @@ class CommittedGoesWhereItWasSent(Rule):
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._chosen: dict[tuple[str, str], list[int]] = {}
-        """(unique key, topic) -> the queues for which its half message was stored: more than one after a retry."""
+        self._chosen: dict[tuple[str, str, str], list[int]] = {}
+        """(broker, unique key, topic) -> the queues of its half messages: more than one after a retry."""
 
     def on_event(self, record: Record) -> None:
         """Compare where a message is stored with what its half message says."""
         if not record.unique_key:
             return
-        message = record.unique_key, record.topic
+        message = record.node, record.unique_key, record.topic
         if record.kind == "HalfMessageHidden":
-            self._chosen.setdefault(message, []).append(record.queue_id)
+            if record.status in STORED:
+                self._chosen.setdefault(message, []).append(record.queue_id)
             return
         chosen = self._chosen.get(message)
         if chosen is not None:

@@ -169,6 +169,11 @@ def test_what_rocketmq_does_breaks_no_rule(seed: int, world: str, faults: str) -
             id="deleted while its first message waits for its entry",
         ),
         pytest.param(
+            2, "broker a broker_role=SYNC_MASTER in_sync_replicas=2; slave s of=a; broker b; topic Orders queues=4; "
+            "transactions p messages=20 every_ms=300", "at 1000ms: freeze s for 5000ms; at 1746ms: crash a for 5s", "",
+            id="a half message sent to another broker, too",
+        ),
+        pytest.param(
             0, "broker broker-a; slave slave-a1 of=broker-a; topic Orders queues=1; producer p messages=40 "
             "every_ms=300; at 3000ms: delete-topic Orders", "", KEPT_BY_SLAVE, id="a topic that its master has deleted",
         ),
