@@ -47,14 +47,11 @@ class StoreBook:
         """Broker -> the place of its log at which entries stood still when a file with what follows was deleted: the
         next ones stand too far ahead in their queues.
         """
-        self._begins_late: dict[tuple[str, str, int], int] = {}
-        """(broker, topic, queue id) -> where a queue begins again that was deleted while a message of it waited for its
-        entry. Offsets begin at 0, so what is stored in front of it gets no entry: it is forgotten, too (the comment of
-        DefaultMessageStore.deleteTopics says so of RocketMQ).
-        """
         self._built_anew: dict[tuple[str, str, int], int] = {}
-        """Such a queue -> how many entries it has by now. A message with offset 0 gets an entry behind all of them, one
-        whose offset they have passed gets none (ConsumeQueue.putMessagePositionInfo): they are forgotten, too.
+        """(broker, topic, queue id) of a queue that was deleted while a message of it waited for its entry -> where its
+        entries end by now. Offsets begin at 0 again: a message with that one gets an entry behind them, one whose
+        offset they have passed gets none (ConsumeQueue.putMessagePositionInfo; the comment of
+        DefaultMessageStore.deleteTopics says so, too). Such messages are forgotten with the topic.
         """
         self._newest_entry: dict[str, int] = {}
         """Broker -> the place in its log of the newest message that has got its entry."""
@@ -108,9 +105,6 @@ class StoreBook:
         if self._last_stored == (row[0], unique_key):
             self.in_batches[unique_key] = None
         self._last_stored = (row[0], unique_key)
-        if queue_offset < self._begins_late.get(place[:3], 0):
-            self._forget(place, unique_key)
-            return
         if self.lost.pop(place, None) is not None or (
             place in self.stored and place.broker in self.processes.power_lost_us
         ):
@@ -132,8 +126,6 @@ class StoreBook:
                 self._gets_an_entry(place, log_offset)
         if self._stalled:
             self._stalled.pop(row[NODE], None)
-        if queue_offset and place in self.forgotten and place not in self.stored:
-            self._begins_late.setdefault(place[:3], queue_offset)
         if any(topic in reader.conditions for reader in self._names.readers.values()):
             properties = self.properties_at(place)
             if properties is not None:
@@ -141,14 +133,13 @@ class StoreBook:
 
     def _gets_an_entry(self, place: Place, log_offset: int) -> None:
         """Note the first entry of a message in a queue that was deleted while messages of it waited for theirs."""
-        kept, entries = self.stored.get(place), self._built_anew.get(place[:3], 0)
+        kept, end = self.stored.get(place), self._built_anew.get(place[:3], 0)
         is_of_now = kept is not None and kept.commit_log_offset == log_offset
-        if is_of_now and place[:3] not in self._built_anew:
+        if is_of_now and end == 0:
             return
-        if is_of_now and place.queue_offset < entries:
+        if is_of_now and place.queue_offset < end:
             self._forget(place, self.stored.pop(place).unique_key)
-        at = place.queue_offset or entries
-        self._built_anew[place[:3]] = max(entries, at + 1)
+        self._built_anew[place[:3]] = max(end, (place.queue_offset or end) + 1)
 
     def _parked_delivered(self, row: Row) -> None:
         topic, queue_id, queue_offset, _, _, reconsume_times, _ = row[FIRST_FIELD:]
@@ -156,6 +147,7 @@ class StoreBook:
 
     def _recovered(self, row: Row) -> None:
         end = row[FIRST_FIELD + 4]
+        self._newest_entry[row[NODE]] = min(self._newest_entry.get(row[NODE], -1), end - 1)
         for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and kept.commit_log_offset >= end]:
             self._is_lost(place)
 
@@ -269,7 +261,6 @@ class StoreBook:
         self.deleted_topics[broker, topic] = None
         for place in [p for p in self.stored if (p.broker, p.topic) == (broker, topic)]:
             self._forget(place, self.stored.pop(place).unique_key)
-        self._begins_late = {key: at for key, at in self._begins_late.items() if key[:2] != (broker, topic)}
         self._built_anew = {key: at for key, at in self._built_anew.items() if key[:2] != (broker, topic)}
 
     def _forget(self, place: Place, unique_key: str) -> None:
