@@ -35,7 +35,7 @@ def test_what_lies_in_a_topic_that_takes_nothing_any_more_is_received(shop: Shop
     shop.send("a")
     shop.lab.create_topic("T", 2, perm=4)
     shop.run_ms(60_000)
-    with pytest.raises(ClientException):
+    with pytest.raises(ClientException, match="No writable message queue"):
         shop.send("b")
     assert [message.body for message in shop.run(consumer.receive(16, 10_000))] == [b"a"]
 
